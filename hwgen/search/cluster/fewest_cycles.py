@@ -2,15 +2,15 @@
 
 Tiles whose loops cost within a slack of the least are ranked by estimated cycles: those of the multipliers or of the
 DRAM, whichever take longer, besides the first load and the last store, which nothing overlaps, and a price for each
-tile. The best of them are spread over the HWCs in every way, and ranked again with the nest of the HWCs that has the
-fewest cycles of multipliers and ports. The best of these get a nest of fewest bytes, too. The judge times them.
+tile. The best of them are spread over the HWCs in every way, and get two nests of the HWCs each: that of fewest
+cycles of multipliers and ports, and that of fewest bytes. The judge times these.
 
-*The search is bounded*: `MOST_TILES` tiles, of these `MOST_TRIED` spreads, then `MOST_PLANS`, and of these as many as
-have `MOST_TIMED` tiles in their programs together. Programs of more tiles are not timed: the estimate decides.
+*The search is bounded*: `MOST_TILES` tiles, of these `MOST_PLANS` spreads, and of these as many as have
+`MOST_TIMED` tiles in their programs together. Programs of more tiles are not timed: the estimate decides.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -23,13 +23,13 @@ from hwgen.arch.bus import beat_bytes
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import BLOCK_BYTES, Cluster, Dram, Hardware
 from hwgen.ir.lanes import Lanes, Ports
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.levels import outer_level
 from hwgen.model.cluster.placement import place
 from hwgen.model.core.access import predict
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels, Tile
-from hwgen.search.cluster.inner_nest import InnerGoal, InnerNest, InnerNests
+from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
 from hwgen.search.cluster.objectives import objective_of
 from hwgen.search.cluster.optimal import Judge, TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
@@ -44,8 +44,8 @@ SLACK = 0.01
 
 MOST_TILES = 24
 """Tiles of which the loops around them are tried to fit the TCDM."""
-MOST_TRIED, MOST_PLANS = 24, 8
-"""Tiles with a spread for which a nest of the HWCs is searched, and of these for which both are, and are timed."""
+MOST_PLANS = 8
+"""Tiles with a spread for which nests of the HWCs are searched."""
 MOST_PLACED = 100_000
 """Tiles that are placed together, of all tiles that are tried."""
 MOST_TIMED = 4_000
@@ -88,22 +88,19 @@ def _plans(
     target = Target.of(Hardware(name="plans", lanes=lanes, ports=ports))
     objective = objective_of("dram-bytes", Hardware(name="plans", cluster=cluster))
     levels = CostLevels(layer, bits, cluster, target, objective, demand=None, max_tried=MAX_TRIED, spreads=True)
+    taps = prod(layer.extents[dim] for dim in REDUCTION_DIMS)
     timing = cluster.dram or Dram()
     a_byte = max(1 / beat_bytes(cluster.axi_bits), timing.block_cycles / BLOCK_BYTES)
 
-    a_return = 8 / (ports.O * cluster.hwcs)
-
     def estimate(busy: Floats | float, tiles: Floats | float, moved: Floats | float) -> Floats:
         moving = moved * a_byte
-        work, moves = busy + TILE_CYCLES * tiles, moving + MOVE_CYCLES * tiles
+        work, moves = busy * taps + TILE_CYCLES * tiles, moving + MOVE_CYCLES * tiles
         return np.asarray(np.maximum(work, moves) + moving / tiles)
 
     def near(least: int) -> Iterator[Tile]:
         def ranked(rows: Rows) -> Floats:
             moved = least + levels.space.gaps(rows)
-            busy = levels.space.iterations(rows) * levels.space.reductions(rows)
-            busy = busy + a_return * levels.space.returned(rows)
-            return estimate(busy, levels.space.tiles(rows), moved)
+            return estimate(levels.space.iterations(rows), levels.space.tiles(rows), moved)
 
         found = levels.space.between(least, int(least * (1 + slack)), ranked)
         return ((steps, loops) for _, steps, loops in islice(found, MOST_TILES))
@@ -119,15 +116,14 @@ def _plans(
             if placed > MOST_PLACED and plans:
                 break
             moved = predict(outer_level(levels.trial(steps, loops))).total_bytes
-            gaps, taps = levels.space.gaps_of(steps["m"], steps["c"]), levels.space.reductions_of(steps["c"])
-            returned = float(levels.space.returned_of(steps["c"]))
+            gaps = levels.space.gaps_of(steps["m"], steps["c"])
             for spread in spreads_of(steps, cluster.hwcs):
-                busy = float(busiest_iterations(layer, steps, spread, target) * taps) + a_return * returned
+                busy = busiest_iterations(layer, steps, spread, target)
                 cycles = float(estimate(busy, tiles, moved + gaps))
                 plans.append(Plan(steps, loops, spread, cycles, moved, tiles))
         if not plans:
             level = levels.space.least(int(level * (1 + slack / 4)))
-    return levels, sorted(plans, key=lambda plan: plan.estimate)[:MOST_TRIED]
+    return levels, sorted(plans, key=lambda plan: plan.estimate)[:MOST_PLANS]
 
 
 class FewestCycles:
@@ -139,9 +135,7 @@ class FewestCycles:
         self._most_timed = most_timed
         self._inner = InnerNests(layer, hardware, bits)
         cluster = hardware.cluster or Cluster()
-        self._hwcs = cluster.hwcs
-        self._levels, plans = _plans(layer, bits, cluster, hardware.shape, hardware.ports, slack)
-        self._plans = sorted(plans, key=self._with_ports)[:MOST_PLANS]
+        self._levels, self._plans = _plans(layer, bits, cluster, hardware.shape, hardware.ports, slack)
 
     @property
     def small(self) -> bool:
@@ -159,7 +153,7 @@ class FewestCycles:
             tell(number / len(self._plans))
             if plan.tiles > left:
                 continue
-            for schedule, tcdm_bytes, _ in self._nests(plan):
+            for schedule, tcdm_bytes in self._nests(plan):
                 left -= plan.tiles
                 try:
                     judged = timed(schedule)
@@ -170,7 +164,7 @@ class FewestCycles:
         if best is not None:
             return best
         for plan in self._plans:
-            for schedule, tcdm_bytes, _ in self._nests(plan):
+            for schedule, tcdm_bytes in self._nests(plan):
                 try:
                     runs(schedule)
                 except InputError:
@@ -178,23 +172,19 @@ class FewestCycles:
                 return Near(schedule, plan, tcdm_bytes, None)
         return None
 
-    def _with_ports(self, plan: Plan) -> float:
-        """The estimated cycles with those of the HWCs' ports, too."""
-        busy = min((nest.value for nest in self._nests(plan, GOALS[:1])), default=np.inf)
-        return max(busy / self._hwcs + TILE_CYCLES * plan.tiles, plan.estimate)
-
-    def _nests(self, plan: Plan, goals: Sequence[InnerGoal] = GOALS) -> Iterator[InnerNest]:
-        """The nests of the HWCs, each once."""
+    def _nests(self, plan: Plan) -> Iterator[tuple[Schedule, int]]:
+        """The nests of the HWCs with their bytes at the TCDM, each once."""
         known: set[Schedule] = set()
-        for goal in goals:
+        for goal in GOALS:
             for spills in (True, False):
                 found = self._inner.best(plan.loops, plan.steps, plan.spread, spills=spills, goal=goal)
                 if found is None:
                     break
-                if self._levels.fits(found.schedule):
-                    if found.schedule.nest not in {one.nest for one in known}:
-                        known.add(found.schedule)
-                        yield found
+                schedule, tcdm_bytes = found
+                if self._levels.fits(schedule):
+                    if schedule.nest not in {one.nest for one in known}:
+                        known.add(schedule)
+                        yield schedule, tcdm_bytes
                     break
 
 

@@ -5,7 +5,7 @@ small layers at once; the tables of `hwgen.search.cluster.tile_tables` make it e
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixe
 from hwgen.search.core.space import Tables, Target
 from hwgen.search.hwc.memory_split import frontier
 
-__all__ = ["InnerGoal", "InnerNest", "InnerNests"]
+__all__ = ["InnerGoal", "InnerNests"]
 
 InnerGoal = Literal["traffic", "cycles"]
 Floats = NDArray[np.float64]
@@ -31,14 +31,6 @@ NEAR = 2.0
 """A split of the memories that makes a layer cost more than this many times its least is not looked at."""
 
 Grid = Mapping[Dim, Sequence[Span]]
-
-
-class InnerNest(NamedTuple):
-    """A schedule, its bytes between HWCs and TCDM, and the value of the goal that it was searched for."""
-
-    schedule: Schedule
-    tcdm_bytes: int
-    value: float
 
 
 class InnerNests:
@@ -75,16 +67,15 @@ class InnerNests:
         spills: bool = True,
         divided: bool = False,
         goal: InnerGoal = "traffic",
-    ) -> InnerNest | None:
-        """The schedule of fewest bytes, at most ``most``; None if there is none.
+    ) -> tuple[Schedule, int] | None:
+        """The schedule of fewest bytes, at most ``most``, and its bytes; None if there is none.
 
         Parameters
         ----------
         loops, tile, spread : the loops around a tile, the tile's steps, the steps of the spread loops.
         spills : whether partial sums may be written back to the TCDM.
         divided : only steps of m and c that divide every slice.
-        goal : ``cycles``: first of fewest cycles of the busiest of multipliers and ports, added up over the HWCs;
-            ``most`` is of these.
+        goal : ``cycles``: first of fewest cycles of the busiest of multipliers and ports; ``most`` is of these.
         """
         caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
         grid = grid_of(self._layer, tile, spread)
@@ -108,8 +99,7 @@ class InnerNests:
             triple = int(triples.index[int(found[5])])
             order = self._orders.loops[self._orders.orders[triple]].tolist()
             items = free_items(left, self._target, order, self._orders.places(triple), steps)
-        schedule = self.schedule((*loops.items(), *spread_loops, *items))
-        return InnerNest(schedule, int(found[int(goal == "cycles")]), float(found[0]))
+        return self.schedule((*loops.items(), *spread_loops, *items)), int(found[int(goal == "cycles")])
 
     def front(self, tile: Mapping[Dim, int], spread: Spread, goal: InnerGoal) -> Floats:
         """Of a fixed order: steps that no others undercut in the goal and in all three memories, near the least goal.

@@ -348,7 +348,7 @@ class _Search:
             )
             if found is None:
                 return None
-            schedule, tcdm_bytes, _ = found
+            schedule, tcdm_bytes = found
             if self._levels.fits(schedule):
                 self._confirm(schedule, tcdm_bytes)
                 counted = self._levels.cost_of(candidate.loops) or candidate.dram_bytes

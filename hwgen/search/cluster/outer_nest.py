@@ -239,28 +239,6 @@ class OuterSpace:
             best = np.where(spread > 0, np.minimum(best, spread), best)
         return np.asarray(best)
 
-    def reductions(self, rows: Rows) -> Ints:
-        """Steps of the reduction of all tiles together, a step for as many channels as there are lanes along c.
-
-        ``rows``: as above.
-        """
-        return np.asarray(self.reductions_of(self._tables[1][:, STEP][rows[1]]))
-
-    def reductions_of(self, c: Ints | int) -> Ints:
-        """The same for steps of c."""
-        channels, lanes = self._layer.channels_per_group, self._lanes.c
-        tiles, rest = channels // c, channels % c
-        lines = tiles * -(-c // lanes) + -(-rest // lanes)
-        return np.asarray(lines * math.prod(self._layer.kernel))
-
-    def returned(self, rows: Rows) -> Ints:
-        """Bytes of partial sums between HWCs and TCDM, out and back; ``rows``: as above."""
-        return np.asarray(self.returned_of(self._tables[1][:, STEP][rows[1]]))
-
-    def returned_of(self, c: Ints | int) -> Ints:
-        """The same for steps of c."""
-        return np.asarray(self._of[RETURN_BYTES] * (-(-self._layer.channels_per_group // c) - 1))
-
     def gaps(self, rows: Rows) -> NDArray[np.float64]:
         """About how many bytes of gaps there are in packed weights, each fetched once; ``rows``: as above."""
         m, c = (table[:, STEP][numbers] for table, numbers in zip(self._tables[:2], rows[:2], strict=True))
