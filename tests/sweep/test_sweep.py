@@ -17,7 +17,7 @@ from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
 from hwgen.cli.commands.sweep import terminated_like_interrupted
 from hwgen.ir.counts import directions_at, quantities_at
-from hwgen.ir.document import InputError, dump_yaml
+from hwgen.ir.document import dump_yaml
 from hwgen.ir.hardware import Cluster, load_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -31,7 +31,6 @@ from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.columns import COLUMNS, CURVES
-from hwgen.sweep.farm import Place, open_farm
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import order_text, row_of
 from hwgen.sweep.steps import scaled, simulate_step
@@ -393,8 +392,3 @@ def test_another_state_of_the_sources_is_no_answer(tmp_path: Path) -> None:
     assert record["status"] == "failed"
     assert record["reason"].endswith("its hwgen is not the sweep's: other sources or versions of tools")
     assert list(tmp_path.iterdir()) == []
-    with (
-        pytest.raises(InputError, match="no Dask scheduler answers"),
-        open_farm(Place("scheduler", address="tcp://127.0.0.1"), Order("", 1.0, "")),
-    ):
-        pass
