@@ -100,17 +100,13 @@ def dram_layout(schedule: Schedule, hwcs: int = 1, *, ordered: bool = False) -> 
     ``ordered`` : with W in the order of the nest (`DramLayout`), where its gaps are no more than `MOST_GAPS`.
     """
     schedule = normalised(schedule, hwcs)
-    record, packed = record_bytes(schedule.requantisation), packed_size(schedule)
-    dense = schedule.layer.weight_elements * schedule.bits.W // 8
-    ordered &= packed <= dense * (1 + MOST_GAPS)
-    found = tensor_layout(
-        schedule.layer,
-        schedule.bits,
-        returned=returns_sums(schedule),
-        record=record,
-        weight_bytes=packed if ordered else dense,
-    )
-    return replace(found, ordered=ordered)
+    layer, bits, returned = schedule.layer, schedule.bits, returns_sums(schedule)
+    record = record_bytes(schedule.requantisation)
+    packed = packed_size(schedule) if ordered else 0
+    if not ordered or packed > layer.weight_elements * bits.W // 8 * (1 + MOST_GAPS):
+        return tensor_layout(layer, bits, returned=returned, record=record)
+    found = tensor_layout(layer, bits, returned=returned, record=record, weight_bytes=packed)
+    return replace(found, ordered=True)
 
 
 def returns_sums(schedule: Schedule) -> bool:
