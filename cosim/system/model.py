@@ -19,7 +19,7 @@ from hwgen.export.cached import generated_system
 from hwgen.tools.kept import kept_folder
 from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
 
-__all__ = ["SystemModel", "load_system"]
+__all__ = ["SystemModel", "load_system", "verilate_system"]
 
 SOURCES = ("system/harness.sv", "system/axi_watch.sv", "system/tcdm_watch.sv", *DRAM)
 SLOW = "system/slow_tcdm.sv"
@@ -58,7 +58,19 @@ def load_system(
 
 
 def _make(folder: Path, system: SystemParameters, verilog: str, dram_log2: int, fast: bool, slow: bool) -> None:
-    log, design, cluster = folder / "build.log", folder / "system.v", system.cluster
+    log = folder / "build.log"
+    try:
+        verilate_system(folder, system, verilog, dram_log2=dram_log2, fast=fast, slow=slow)
+        compile_library(folder / "sim", FAST_COMPILED if fast else QUICK_COMPILED, [HARNESS / "library.cpp"], log)
+    except CommandFailed:
+        raise ToolError(f"verilator: build failed: {log.read_text(encoding='utf-8')[-3000:]}") from None
+
+
+def verilate_system(
+    folder: Path, system: SystemParameters, verilog: str, *, dram_log2: int, fast: bool, slow: bool
+) -> None:
+    """Have Verilator write the C++ files of a system in its harness to ``folder / "sim"``; see `load_system`."""
+    design, cluster = folder / "system.v", system.cluster
     if slow:
         assert verilog.count(MEMORY) == 1
         shape = f"#(.Ports({len(cluster.masters)}), .Bits({32 * sum(cluster.words)}))"
@@ -66,12 +78,10 @@ def _make(folder: Path, system: SystemParameters, verilog: str, dram_log2: int, 
     design.write_text(folded(verilog) if fast else verilog, encoding="utf-8")
     ports = cluster.hwc.ports
     sizes = {"Clusters": system.clusters, "DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
-    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O, "Slow": int(slow)}
+    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
     sources = (*SOURCES, SLOW) if slow else SOURCES
     options = [*(FAST if fast else QUICK), *SHARED, "-Wno-fatal", "--no-public-flat-rw", str(HARNESS / OTHERS[0])]
+    # A macro and no parameter: Verilator looks up names in other modules before it knows the parameters.
+    options += ["-DSLOW_TCDM"] if slow else []
     options += [*(f"-G{name}={value}" for name, value in sizes.items()), *(str(HARNESS / name) for name in sources)]
-    try:
-        verilate(folder / "sim", "harness", [*options, str(design)], log)
-        compile_library(folder / "sim", FAST_COMPILED if fast else QUICK_COMPILED, [HARNESS / "library.cpp"], log)
-    except CommandFailed:
-        raise ToolError(f"verilator: build failed: {log.read_text(encoding='utf-8')[-3000:]}") from None
+    verilate(folder / "sim", "harness", [*options, str(design)], folder / "build.log")

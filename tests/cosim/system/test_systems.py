@@ -2,18 +2,20 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 
-from cosim.system.model import SystemModel, load_system
+from cosim.system.model import SystemModel, load_system, verilate_system
 from cosim.system.results import SystemTask, cosimulate_systems, judge_system, prepare_system
 from cosim.system.run import SystemJob, SystemResult, run_system
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.control import error_of
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.system import SystemParameters
+from hwgen.export.cached import generated_system
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.system.shares import Partition
@@ -68,6 +70,15 @@ def test_cycles_of_clusters_that_do_one_thing_after_the_other() -> None:
     errors = [abs(one.predicted_cycles / one.cycles - 1) for one in results]
     assert all(one.passed for one in results)
     assert max(errors) <= MOST_ERROR, errors
+
+
+def test_the_harness_of_long_runs(tmp_path: Path) -> None:
+    """Its memories cannot stall; compiling it is what takes long."""
+    (tmp_path / "sim").mkdir()
+    system = SystemParameters(prepare_system(cases()[1], hardware(), 2, "KS").program.programs[0].hardware, 2)
+    verilate_system(tmp_path, system, generated_system(system), dram_log2=18, fast=True, slow=False)
+    assert "slow_tcdm" not in (tmp_path / "system.v").read_text(encoding="utf-8")
+    assert (tmp_path / "sim" / "Vtop_classes.mk").exists()
 
 
 def parts_of(result: SystemResult, task: SystemTask) -> np.ndarray:
