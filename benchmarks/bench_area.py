@@ -79,6 +79,7 @@ def variants() -> Iterator[Variant]:
     yield Variant("m4 c4, no biases kept", replace(general, bias_words=0))
     yield Variant("m4 c4, coordinates of 16 bits", replace(general, position_bits=16))
     yield Variant("m4 c4, scaled sums", replace(general, scaled=True), placed=True)
+    yield Variant("m4 c4, operands of 16 bits", replace(general, operand_bits=16))
     yield Variant("m4 x4", rows)
     for number in (4, 2, 1):
         scaled = replace(rows, scaled=True, most_requantisers=number)

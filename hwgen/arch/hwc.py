@@ -153,8 +153,6 @@ class HwcParameters:
             raise ParameterError(f"operand_bits: expected 8 where sums are scaled, got {self.operand_bits}")
         if self.most_requantisers not in REQUANTISERS:
             raise ParameterError(f"most_requantisers: expected 1, 2 or 4, got {self.most_requantisers}")
-        if self.lanes.c > 1 and self.operand_bits != 8:
-            raise ParameterError(f"operand_bits: expected 8 with lanes along c, got {self.operand_bits}")
         if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
             raise ParameterError(f"in_flight: expected 1 to {MOST_IN_FLIGHT}, got {self.in_flight}")
         if self.cluster and self.second_settings:
@@ -252,9 +250,20 @@ class HwcParameters:
         return self.lanes.halved()
 
     @property
+    def wide_halves(self) -> bool:
+        """Whether a vector of 16-bit operands has half as many sums as one of 8-bit operands."""
+        return self.wide and self.lanes.c == 1
+
+    @property
+    def byte_planes(self) -> bool:
+        """Whether a 16-bit operand takes two lanes along c: of a pair of lanes the memory of the first has the lower
+        byte of an input, that of the second has, at the same place, the upper one."""
+        return self.wide and self.lanes.c > 1
+
+    @property
     def input_reads(self) -> int:
         """Consecutive bytes that are read for one lane row."""
-        return max(self.lanes.x, 2 * self.wide_lanes.x) if self.wide else self.lanes.x
+        return max(self.lanes.x, 2 * self.wide_lanes.x) if self.wide_halves else self.lanes.x
 
     @property
     def weight_reads(self) -> int:
@@ -301,7 +310,7 @@ class HwcParameters:
     @property
     def output_index_bits(self) -> int:
         """Width of a vector's number in the output memory or in a tile, which may be larger; half vectors count."""
-        return self.output_depth.bit_length() + (2 if self.wide else 1)
+        return self.output_depth.bit_length() + (2 if self.wide_halves else 1)
 
     def inside(self, marker: int, dims: str) -> tuple[int, ...]:
         """Indices of the loops over ``dims`` that run inside one iteration of the marked loop."""

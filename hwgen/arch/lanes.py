@@ -13,13 +13,14 @@ from hwgen.arch.latency import (
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.hardware import MULTIPLIERS
-from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, Ports
+from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, WIDE, Lanes, Ports
 from hwgen.ir.requantisation import RequantisationForm
 
 __all__ = [
     "LANES",
     "capture",
     "check_lanes",
+    "datapath",
     "input_words_ahead",
     "memory_units",
     "requantisers",
@@ -34,16 +35,23 @@ LANE_RANGE = range(4, 257)
 """Lanes that a datapath may have together."""
 
 
+def datapath(lanes: Lanes, operand_bits: int) -> Lanes:
+    """The lanes for 8 bits of a datapath with lanes along c, of which operands of so many bits have ``lanes``; others
+    as they are."""
+    return lanes.doubled() if operand_bits == WIDE and lanes.lie_along_c else lanes
+
+
 def memory_units(lanes: Lanes, operand_bits: int = 8, ports: Ports = NARROW_PORTS) -> tuple[int, int, int]:
     """Bytes by which the input, weight and output memories of such lanes grow.
 
     The input memory holds every element as often as there are lanes along y, which read rows of their own. A copy is
     one memory for each lane along c, with a byte-wide bank for each byte that the lanes along x read. The weight
-    memory has a bank for each byte that the lanes along m and c read. All have at least the banks that a word of its
-    port is written to, but for weights in lines, of which the memory holds what is used. The output memory has a
-    32-bit sum for each lane along m, y and x.
+    memory has a bank for each byte that the lanes along m and c read; operands of 16 bits take two of these lanes
+    along c. All have at least the banks that a word of its port is written to, but for weights in lines, of which the
+    memory holds what is used. The output memory has a 32-bit sum for each lane along m, y and x.
     """
-    weights = lanes.m * lanes.c if operand_bits == 8 else max(lanes.m, 2 * lanes.halved().m)
+    dense_and_wide = operand_bits == WIDE and lanes.c == 1
+    weights = max(lanes.m, 2 * lanes.halved().m) if dense_and_wide else lanes.m * lanes.c
     return (
         lanes.y * lanes.c * max(ports.input_bytes, lanes.x),
         max(WORD_BYTES if WeightLines.of(lanes) else ports.weight_bytes, weights),

@@ -112,7 +112,8 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
         "drained_vector": 32 * len(held_lanes(parameters)),
         "sums_with_biases": TOTAL_BITS * parameters.requantisers,
         "outgoing_word": value_bits(parameters),
-        "products": 16 * parameters.lanes.product,
+        # Of a pair of lanes along c the first one has products of 16-bit operands.
+        "products": (24 if parameters.byte_planes else 16) * parameters.lanes.product,
         "biases": 32 * vector.m,
         "outputs_that_wait_for_a_word": 24 * vector.m * vector.y,
     }

@@ -157,7 +157,7 @@ class Hardware(Value):
     below 1 % of its traffic, for memories up to 16 KiB. ``ports`` are the widths of the ports to the shared memory,
     which make an access in every cycle if it answers within ``in_flight`` cycles.
     Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs layers of 16-bit operands
-    too, on half of the lanes: along x, else along m, else along y. With ``read_back``
+    too, on half of the lanes: along c, else along x, else along m, else along y. With ``read_back``
     software can read the settings of a layer, with ``second_settings`` write those of the next one while one runs.
     With ``block_ram`` the memories of I and W read synchronously. With ``requantisation: scaled`` each output channel
     has a multiplier and a shift of its own, which come with its bias, and inputs and outputs have zero points. At

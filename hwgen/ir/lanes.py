@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -16,8 +16,10 @@ __all__ = [
     "ONE_LANE",
     "OUTPUT_LANE_DIMS",
     "PORT_WIDTHS",
+    "WIDE",
     "Lanes",
     "LanesField",
+    "OneAlongC",
     "Ports",
     "PortsField",
 ]
@@ -27,6 +29,9 @@ LANE_DIMS: tuple[Dim, ...] = ("m", "c", "y", "x")
 along any dimension."""
 OUTPUT_LANE_DIMS: tuple[Dim, ...] = ("m", "y", "x")
 """Those of them along which each lane has a sum of its own; the products of lanes along c are added."""
+
+WIDE = 16
+"""Bits of the operands that take two lanes for 8 bits each."""
 
 PORT_WIDTHS = (32, 64, 128, 256, 512)
 """Widths in bits that a port to the shared memory may have."""
@@ -49,6 +54,8 @@ class Lanes:
     x: int = 1
     k: int = 1
     l: int = 1  # noqa: E741 - the dimension's name
+
+    one_along_c: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for dim in DIMS:
@@ -81,20 +88,34 @@ class Lanes:
         """Dimensions with more than one lane."""
         return tuple(dim for dim in DIMS if self.along(dim) > 1)
 
+    @property
+    def lie_along_c(self) -> bool:
+        """Whether the datapath has lanes along c, so that weights are in lines: there may be one left of them."""
+        return self.c > 1 or self.one_along_c
+
     def vectors(self, dim: Dim, extent: int) -> int:
         """Cycles for ``extent`` iterations of a dimension: lane vectors, the last one perhaps partly idle."""
         return -(-extent // self.along(dim))
 
     def halved(self) -> "Lanes":
-        """Half as many lanes, as operands of twice the width have them: along x, else along m, else along y."""
+        """Half as many lanes, as operands of twice the width have them: along c, else along x, else along m, else
+        along y."""
+        if self.c > 1:
+            return replace(self, c=self.c // 2) if self.c > 2 else self.with_one_along_c()
         dim = next((dim for dim in _HALVED_FIRST if self.along(dim) > 1), _HALVED_FIRST[-1])
         if self.along(dim) == 1:
             raise ValueError(f"lanes: expected more than one lane along {' or '.join(_HALVED_FIRST)} to halve")
         return replace(self, **{dim: self.along(dim) // 2})
 
     def doubled(self) -> "Lanes":
-        """Twice as many lanes along x; `halved` gives these again."""
+        """Twice as many lanes, along c where lanes lie along it, else along x; `halved` gives these again."""
+        if self.lie_along_c:
+            return Lanes(m=self.m, c=2 * self.c, y=self.y, x=self.x, k=self.k, l=self.l)
         return replace(self, x=2 * self.x)
+
+    def with_one_along_c(self) -> "Lanes":
+        """These lanes, the one along c what is left of two."""
+        return OneAlongC(m=self.m, y=self.y, x=self.x, k=self.k, l=self.l)
 
     def outside(self, dims: Sequence[Dim] = LANE_DIMS) -> tuple[Dim, ...]:
         """Dimensions with more than one lane that are not among ``dims``."""
@@ -120,11 +141,11 @@ class Lanes:
         return cls.from_data({dim: int(number) for dim, number in parts})
 
     def __str__(self) -> str:
-        return "".join(f"{dim}{self.along(dim)}" for dim in self.dims) or "1"
+        return "".join(f"{dim}{number}" for dim, number in self.as_data().items()) or "1"
 
     def as_data(self) -> dict[str, int]:
-        """Plain data in the file format: the dimensions with more than one lane."""
-        return {dim: self.along(dim) for dim in self.dims}
+        """Plain data in the file format: the dimensions with more than one lane, and c if one is left along it."""
+        return {dim: self.along(dim) for dim in DIMS if self.along(dim) > 1 or (dim == "c" and self.one_along_c)}
 
     @classmethod
     def from_data(cls, data: object) -> "Lanes":
@@ -137,6 +158,14 @@ class Lanes:
         if unknown:
             raise ValueError(f"{unknown[0]}: expected one of {' '.join(DIMS)}")
         return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class OneAlongC(Lanes):
+    """Lanes for operands of 16 bits on a datapath that has two along c for those of 8 bits: one is left, and weights
+    are in lines all the same. No other lanes are equal to these."""
+
+    one_along_c: ClassVar[bool] = True
 
 
 ONE_LANE = Lanes()

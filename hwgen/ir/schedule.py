@@ -5,12 +5,12 @@ executes them literally.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hwgen.ir.document import (
     Value,
@@ -21,7 +21,7 @@ from hwgen.ir.document import (
     write_atomically,
     written,
 )
-from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, LanesField, PortsField
+from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, WIDE, Lanes, LanesField, PortsField
 from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, Dim, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level, level_named
 from hwgen.ir.requantisation import RequantisationForm
@@ -97,6 +97,14 @@ class Schedule(Value):
         for index, item in enumerate(nest):
             items += (item,) if isinstance(item, Loop | Marker) else parse_item(item, index)
         return tuple(items)
+
+    @field_validator("lanes", mode="wrap")
+    @classmethod
+    def _parse_lanes(cls, lanes: Any, parsed: Callable[[Any], Lanes], info: ValidationInfo) -> Lanes:
+        """With operands of 16 bits one lane along c that is told is what is left of two."""
+        found, bits = parsed(lanes), info.data.get("bits")
+        told = isinstance(lanes, Mapping) and lanes.get("c") == 1
+        return found.with_one_along_c() if told and bits is not None and bits.W == WIDE else found
 
     @model_validator(mode="after")
     def _well_formed(self) -> Self:

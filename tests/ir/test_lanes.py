@@ -1,12 +1,13 @@
 """Lanes: their product, their shapes, what they are in files, and what is refused."""
 
+import pickle
 from dataclasses import fields
 from itertools import product
 from math import prod
 
 import pytest
 
-from hwgen.ir.lanes import LANE_DIMS, ONE_LANE, OUTPUT_LANE_DIMS, Lanes
+from hwgen.ir.lanes import LANE_DIMS, ONE_LANE, OUTPUT_LANE_DIMS, Lanes, OneAlongC
 from hwgen.ir.layer import DIMS
 
 
@@ -30,18 +31,28 @@ def test_an_extent_takes_whole_vectors(extent: int, vectors: int) -> None:
     assert Lanes(m=4).vectors("y", extent) == extent
 
 
-def test_half_as_many_along_x_else_m_else_y() -> None:
+def test_half_as_many_along_c_else_x_else_m_else_y() -> None:
+    assert Lanes(m=4, c=4, x=2).halved() == Lanes(m=4, c=2, x=2)
     assert Lanes(m=4, y=2, x=2).halved() == Lanes(m=4, y=2)
     assert Lanes(m=4, y=4).halved() == Lanes(m=2, y=4)
     assert Lanes(y=16).halved() == Lanes(y=8)
     with pytest.raises(ValueError, match="expected more than one lane along x or m or y to halve"):
-        Lanes(c=4).halved()
+        Lanes(k=4).halved()
 
 
-@pytest.mark.parametrize("lanes", [ONE_LANE, *Lanes.shapes(8), Lanes(c=2, x=4)], ids=str)
+@pytest.mark.parametrize("lanes", [ONE_LANE, *Lanes.shapes(8), Lanes(c=2, x=4), OneAlongC(m=2, x=4)], ids=str)
 def test_halving_undoes_doubling(lanes: Lanes) -> None:
     assert lanes.doubled().product == 2 * lanes.product
     assert lanes.doubled().halved() == lanes
+
+
+def test_the_one_that_is_left_of_two_along_c_is_told() -> None:
+    left, plain = Lanes(m=4, c=2).halved(), Lanes(m=4)
+    assert left != plain
+    assert (left.lie_along_c, plain.lie_along_c) == (True, False)
+    assert (left.product, left.dims) == (plain.product, plain.dims)
+    assert (str(left), left.as_data()) == ("m4c1", {"m": 4, "c": 1})
+    assert pickle.loads(pickle.dumps(left)) == left
 
 
 @pytest.mark.parametrize("number", [1, 6, 16])

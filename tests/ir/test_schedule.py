@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given
 
 from hwgen.ir.document import InputError
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.level import TCDM
 from hwgen.ir.requantisation import GivenRequantisation, Requantisation
 from hwgen.ir.schedule import Loop, Marker, Schedule, load_schedule, save_schedule
@@ -98,6 +99,16 @@ def test_levels_and_spread_loops_round_trip(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").startswith("# found by hand\nformat: 1\nkind: schedule\n")
     assert not save_schedule(schedule, path, ["found by hand"])
     assert load_schedule(path) == schedule
+
+
+def test_one_lane_along_c_is_told_with_operands_of_16_bits() -> None:
+    lanes, wide = {"x": 16, "c": 1}, {"I": 16, "W": 16, "O": 16, "acc": 32}
+    narrow = Schedule.from_data({**fig_8(), "lanes": lanes})
+    assert narrow.lanes == Lanes(x=16)
+    left = Schedule.from_data({**fig_8(), "lanes": lanes, "bits": wide})
+    assert left.lanes == Lanes(x=16, c=2).halved()
+    assert left.as_data()["lanes"] == lanes
+    assert Schedule.from_data({**fig_8(), "lanes": {"x": 16}, "bits": wide}).lanes == Lanes(x=16)
 
 
 def test_halves_round_trip() -> None:

@@ -41,7 +41,10 @@ HWCS: dict[str, tuple[Lanes, str]] = {
     ),  # two splits of c inside I; partial sums leave
     "one_sum": (Lanes(c=16), "m y O c I x W k l y c"),  # fewer sums than a word has outputs
 }
-WIDE = {"columns", "partial_sums", "channels_and_columns", "channels", "rows", "everything"}
+WIDE = {
+    *("columns", "partial_sums", "channels_and_columns", "channels", "rows", "everything"),
+    *("sums_of_channels", "sixty_four", "one_sum"),
+}
 """Those of them that compute with 16-bit operands too."""
 BIAS_WORDS = (64, 16, 8, 0, 2, 32, 16)
 """Sizes of bias stores, from one HWC to the next."""
@@ -74,7 +77,7 @@ def random_hwc(rng: Random, name: str) -> Hardware:
         order += [Marker((array,)) for array in ARRAYS if places.get(array) == index]
         order.append(loop)
     lanes = rng.choice(Lanes.shapes(rng.choice((4, 8, 16, 16, 32, 64)), LANE_DIMS))
-    bits: Literal[8, 16] = rng.choice((8, 16)) if lanes.c == 1 else 8
+    bits: Literal[8, 16] = (rng if lanes.c == 1 else Random(f"bits {order} {lanes}")).choice((8, 16))
     buffers = {"I": 1536 * lanes.y * lanes.c, "W": 512 * lanes.c, "O": 512 * max(16, lanes.sums)}
     ports = Random(f"ports {order}")
     return Hardware(

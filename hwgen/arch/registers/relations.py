@@ -44,10 +44,11 @@ def _steps(parameters: HwcParameters, values: Mapping[str, int]) -> Iterator[str
     inside = parameters.inside
     stride_y, stride_x = values["stride_y"], values["stride_x"]
     expected = _counts(parameters, values)
+    lanes = parameters.wide_lanes if values.get("wide") else parameters.lanes
     for j, dim in enumerate(parameters.loops):
         step = values[f"step_{j}_{dim}"]
         if j in inside(parameters.input_marker, "c"):
-            expected[f"input_line_step_{j}"] = parameters.lanes.vectors("c", step) * values["input_line"]
+            expected[f"input_line_step_{j}"] = lanes.vectors("c", step) * values["input_line"]
         if dim == "y":
             expected[f"input_row_step_{j}"] = step * stride_y
         if dim == "x":

@@ -32,7 +32,7 @@ class WeightLines:
     @classmethod
     def of(cls, lanes: Lanes, element: int = 1, word: int = WORD_BYTES) -> Self | None:
         """The lines of a datapath with these lanes; None where weights are packed densely."""
-        return cls(lanes.m, lanes.c, element, word) if lanes.c > 1 and lanes.k == lanes.l == 1 else None
+        return cls(lanes.m, lanes.c, element, word) if lanes.lie_along_c and lanes.k == lanes.l == 1 else None
 
     @property
     def stored(self) -> int:
@@ -43,6 +43,16 @@ class WeightLines:
     def pitch(self) -> int:
         """Bytes from one channel lane to the next."""
         return self.outputs * self.element
+
+    @property
+    def lane_words(self) -> int:
+        """Words of a channel lane: 1 where several lanes share one."""
+        return max(1, self.pitch // self.word)
+
+    @property
+    def word_lanes(self) -> int:
+        """Channel lanes of which a word has weights."""
+        return max(1, self.word // self.pitch)
 
     def packed(self, channels: int) -> int:
         """Bytes of a line of ``channels`` input channels in the shared memory."""

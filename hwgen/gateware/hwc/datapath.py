@@ -140,7 +140,7 @@ class Datapath(wiring.Component):
         befores = [Signal(signed(32), name=f"before_{lane}", reset_less=True) for lane in range(p.lanes.sums)]
         for lane, before in enumerate(befores):
             begins = before_last.compute & before_last.fresh
-            if p.wide:
+            if p.wide_halves:
                 begins &= ~settings.wide | (before_last.half == lane % 2)
             found = Mux(chains, write.data.word_select(lane, 32), read.data.word_select(lane, 32))
             m.d.sync += before.eq(Mux(begins, 0, found))
@@ -150,7 +150,7 @@ class Datapath(wiring.Component):
             after = Signal(signed(32), name=f"after_{lane}")
             m.d.comb += after.eq(self._or_loaded(accumulate, lane, before + products[lane]))
             afters.append(after)
-        if p.wide:
+        if p.wide_halves:
             # Eight sums: those of one half of the vector change, the others stay.
             for lane in range(0, p.lanes.product, 2):
                 before = Signal(signed(32), name=f"half_before_{lane}")
@@ -214,11 +214,11 @@ class Datapath(wiring.Component):
         p = self.parameters
         across = p.lanes.y * p.lanes.x
         products: dict[tuple[int, int], list[Value]] = {}
-        weights = [self._spread(m, self.weight_data[i], f"weight_{i}") for i in range(p.lanes.c * p.lanes.m)]
+        weights = [self._spread(m, self._weight(i), f"weight_{i}") for i in range(p.lanes.c * p.lanes.m)]
         for c, n in itertools.product(range(p.lanes.c), range(across)):
-            row, column = divmod(n, p.lanes.x)
-            operand: Value = self.input_data[(row * p.lanes.c + c) * p.input_reads + column]
-            counted = c < channels
+            operand, counted = self._pixel(c, n), self._counted(c, channels)
+            # Of a pair of lanes the first one has the product of 16-bit operands.
+            takes_two = p.byte_planes and c % 2 == 0
             if p.scaled:
                 operand = Mux(inside[n], operand, self._padding)
             else:
@@ -228,21 +228,51 @@ class Datapath(wiring.Component):
             m.d.sync += counts.eq(counted)
             for output in range(p.lanes.m):
                 # The multiplier is the longest part of the way: what counts nothing is cleared behind it.
-                product = Signal(signed(16), name=f"product_{c}_{output * across + n}", reset_less=True)
+                name = f"product_{c}_{output * across + n}"
+                product = Signal(signed(32 if takes_two else 16), name=name, reset_less=True)
                 m.d.sync += product.eq(pixel * weights[c * p.lanes.m + output])
                 with m.If(~counts):
                     m.d.sync += product.eq(0)
-                products.setdefault((output, n), []).append(product)
+                added = product >> self.settings.product_shift if takes_two else product
+                products.setdefault((output, n), []).append(added)
         sums = []
         for (output, n), values in sorted(products.items()):
             sums.append(_tree(m, values, f"channels_{output * across + n}"))
         return sums
 
+    def _pixel(self, c: int, n: int) -> Value:
+        """The input of a lane along c and one along y and x: of 16 bits with the upper byte from the lane beside."""
+        p = self.parameters
+        row, column = divmod(n, p.lanes.x)
+        lower, upper = (
+            self.input_data[(row * p.lanes.c + lane) * p.input_reads + column]
+            for lane in (c, min(c + 1, p.lanes.c - 1))
+        )
+        return self._of_either_width(c, lower, lower, upper)
+
+    def _weight(self, place: int) -> Value:
+        """The weight at a place of a line: of 16 bits from two places of it."""
+        c, output = divmod(place, self.parameters.lanes.m)
+        first = min(place + output, len(self.weight_data) - 2)
+        return self._of_either_width(c, self.weight_data[place], self.weight_data[first], self.weight_data[first + 1])
+
+    def _of_either_width(self, c: int, narrow: Value, lower: Value, upper: Value) -> Value:
+        """An operand of a lane along c: the first lane of a pair has one of 16 bits, too."""
+        if not self.parameters.byte_planes or c % 2:
+            return narrow
+        return Mux(self.settings.wide, Cat(lower, upper).as_signed(), narrow.as_signed())
+
+    def _counted(self, c: int, channels: Value) -> Value:
+        """Whether a lane along c counts: with 16-bit operands the first one of a pair does for both."""
+        if not self.parameters.byte_planes:
+            return c < channels
+        return Mux(self.settings.wide, 0 if c % 2 else c // 2 < channels, c < channels)
+
     def _spread(self, m: Module, operand: Value, name: str) -> Value:
         """An operand as its multipliers have it: of many, in a register."""
         if not spreads(self.parameters.lanes):
             return operand.as_signed()
-        held = Signal(signed(8), name=name, reset_less=True)
+        held = Signal(signed(len(operand)), name=name, reset_less=True)
         m.d.sync += held.eq(operand)
         return held
 
@@ -270,14 +300,14 @@ class Datapath(wiring.Component):
 
 
 def _tree(m: Module, values: Sequence[Value], name: str) -> Value:
-    """The sum of signed values of one width, added in pairs, with a register behind each adder.
+    """The sum of signed values, added in pairs, with a register behind each adder; it wraps at 32 bits.
 
     Of adders in a row synthesis makes one of many operands, out of LUTs, which is more than twice as large as the
     adders with their carry chains.
     """
     while len(values) > 1:
         pairs = list(zip(values[::2], values[1::2], strict=True))
-        shape = signed(len(values[0]) + 1)
+        shape = signed(min(32, len(values[0]) + 1))
         sums = [Signal(shape, name=f"{name}_of_{len(pairs)}_{i}", reset_less=True) for i in range(len(pairs))]
         m.d.sync += [held.eq(left + right) for held, (left, right) in zip(sums, pairs, strict=True)]
         values = sums

@@ -1,11 +1,15 @@
 """The weights' stream of a datapath with lanes along c: lines in fetch order, kept in a ring of lines."""
 
+from collections.abc import Callable
+from functools import partial
+
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
 from hwgen.gateware.hwc.settings import nest_of, settings_signature
 from hwgen.gateware.hwc.token import weight_address_bits
@@ -41,7 +45,8 @@ class LineWeightStream(wiring.Component):
     read_address : In
         Of a line in the ring.
     read_data : Out
-        Its weights, one cycle later: channel lane by channel lane, those of the lanes along m side by side.
+        Its weights, one cycle later: channel lane by channel lane, those of the lanes along m side by side; with
+        operands of 16 bits half as many lanes, and two bytes each.
     overflow : Out(1)
         A tile is larger than the ring.
     """
@@ -49,6 +54,9 @@ class LineWeightStream(wiring.Component):
     def __init__(self, parameters: HwcParameters) -> None:
         assert parameters.weight_lines
         self.parameters, self._lines = parameters, parameters.weight_lines
+        # Of weights of 16 bits.
+        word, wide = parameters.ports.weight_bytes, parameters.byte_planes
+        self._wide_lines = WeightLines.of(parameters.wide_lanes, 2, word) if wide else None
         self.index = max(1, (parameters.weight_depth - 1).bit_length())
         super().__init__(
             {
@@ -144,25 +152,42 @@ class LineWeightStream(wiring.Component):
 
         Words without used bytes are left out: those of output channels that do not exist.
         """
-        lines = self._lines
-        in_lane = max(1, lines.pitch // lines.word)
-        together = max(1, lines.word // lines.pitch)
-        part, lane = Signal(range(in_lane)), Signal(range(max(1, lines.channels // together)))
-        enable, ends_lane, ends_line = Signal(lines.word), Signal(), Signal()
-        first_lane = lane * together
-        for byte in range(lines.word):
-            channel, output = divmod(byte, lines.pitch) if together > 1 else (0, part * lines.word + byte)
-            m.d.comb += enable[byte].eq((first_lane + channel < channels) & (output < outputs))
+        part, lane = self._place()
+        enable, ends_lane, ends_line = Signal(self._lines.word), Signal(), Signal()
+
+        def used(lines: WeightLines, byte: int) -> Value:
+            channel = byte // lines.pitch if lines.word_lanes > 1 else 0
+            there = lane * lines.word_lanes + channel < channels
+            if lines.word_lanes > 1:
+                return there & (byte % lines.pitch // lines.element < outputs)
+            return there & (part * (lines.word // lines.element) + byte // lines.element < outputs)
+
+        for byte in range(self._lines.word):
+            m.d.comb += enable[byte].eq(self._by_width(partial(used, byte=byte)))
         m.d.comb += [
-            ends_lane.eq((part + 1) * lines.word >= outputs),
-            ends_line.eq(ends_lane & (first_lane + together >= channels)),
+            ends_lane.eq(self._by_width(lambda lines: (part + 1) * (lines.word // lines.element) >= outputs)),
+            ends_line.eq(
+                ends_lane & self._by_width(lambda lines: lane * lines.word_lanes + lines.word_lanes >= channels)
+            ),
         ]
         with m.If(goes):
             m.d.sync += part.eq(Mux(ends_lane, 0, part + 1))
             with m.If(ends_lane):
                 m.d.sync += lane.eq(Mux(ends_line, 0, lane + 1))
-        ahead = Mux(ends_lane, in_lane - part, 1)
-        return lane * in_lane + part, ahead, enable, ends_line
+        ahead = Mux(ends_lane, self._by_width(lambda lines: lines.lane_words - part), 1)
+        return self._by_width(lambda lines: lane * lines.lane_words + part), ahead, enable, ends_line
+
+    def _place(self) -> tuple[Signal, Signal]:
+        """The present word of a channel lane, and that lane, or the first of those that share the word."""
+        every = [lines for lines in (self._lines, self._wide_lines) if lines]
+        lanes = [max(1, lines.channels // lines.word_lanes) for lines in every]
+        part, lane = Signal(range(max(lines.lane_words for lines in every))), Signal(range(max(lanes)))
+        return part, lane
+
+    def _by_width(self, of: Callable[[WeightLines], Value]) -> Value:
+        """What lines of weights of 16 bits have, or those of 8 bits."""
+        narrow = of(self._lines)
+        return Mux(self.settings.wide, of(self._wide_lines), narrow) if self._wide_lines else narrow
 
     def _address(self, m: Module, nest: LoopNest, ahead: Value, *, moves: Value, ends_line: Value) -> Signal:
         """The present word in memory, counted in words: lines lie side by side, so it goes on by ``ahead`` at the end

@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import OUTPUT_DIMS, REDUCTION, HwcParameters
-from hwgen.gateware.hwc.settings import in_bytes, nest_of, output_capacity, settings_signature
+from hwgen.gateware.hwc.settings import bytes_in_ring, in_bytes, nest_of, output_capacity, settings_signature
 from hwgen.gateware.hwc.token import input_token, operation, quotient_shape
 from hwgen.gateware.hwc.widths import tile_bits
 from hwgen.gateware.lib.nest import LevelRegister, LoopNest, SteppedValue
@@ -143,7 +143,7 @@ class Sequencer(wiring.Component):
             *([operation_.channels.eq(sizes["c"])] if p.lanes.c > 1 else []),
             operation_.output_index.eq(output_place),
         ]
-        if p.wide:
+        if p.wide_halves:
             with m.If(self.settings.wide):
                 m.d.sync += [operation_.output_index.eq(output_place >> 1), operation_.half.eq(output_place[0])]
         return m
@@ -228,7 +228,7 @@ class Sequencer(wiring.Component):
             self._place_steps(),
         )
         phase, quotient = place[:2], place[2:].as_signed()
-        column = in_bytes(p, settings, quotient) + phase_base(settings, phase)
+        column = bytes_in_ring(p, settings, quotient) + phase_base(settings, phase)
         lane_rows = [self._in_ring(ring, line.value, column)]
         for j in range(1, p.lanes.y):
             slab = Signal(token.ring.shape(), name=f"slab_{j}")

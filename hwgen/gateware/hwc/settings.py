@@ -12,7 +12,7 @@ from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.gateware.hwc.widths import covered_bits
 from hwgen.gateware.lib.nest import LoopNest
 
-__all__ = ["FACTOR_BITS", "in_bytes", "in_ring", "nest_of", "output_capacity", "settings_signature"]
+__all__ = ["FACTOR_BITS", "bytes_in_ring", "in_bytes", "in_ring", "nest_of", "output_capacity", "settings_signature"]
 
 FACTOR_BITS = 18
 """A product of wider operands is added up from several multipliers, which takes longer than a cycle has."""
@@ -65,10 +65,15 @@ def in_bytes(parameters: HwcParameters, settings: wiring.PureInterface, elements
     return Mux(settings.wide, elements << 1, elements) if parameters.wide else elements
 
 
+def bytes_in_ring(parameters: HwcParameters, settings: wiring.PureInterface, elements: Value) -> Value:
+    """The same in the input's memory of a lane along c, of which 16-bit operands take two."""
+    return elements if parameters.byte_planes else in_bytes(parameters, settings, elements)
+
+
 def output_capacity(parameters: HwcParameters, settings: wiring.PureInterface) -> Value | int:
     """Vectors that the output memory holds: a vector takes a line, or half of one with 16-bit operands."""
     depth = parameters.output_depth
-    return Mux(settings.wide, 2 * depth, depth) if parameters.wide else depth
+    return Mux(settings.wide, 2 * depth, depth) if parameters.wide_halves else depth
 
 
 def settings_signature(parameters: HwcParameters) -> wiring.Signature:

@@ -53,11 +53,12 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
     A lane in row j and column i of the lanes is used if j < ``rows``, i < ``columns``, row + j * stride is inside the
     input and column + i * stride is too; with lanes along c those below ``channels`` are. ``weight_address`` is the
     byte of the first lane's weight, or the line of all of them. With 16-bit
-    operands a vector is half of the one at ``output_index``: the upper one where ``half`` is set.
+    operands, and no lanes along c, a vector is half of the one at ``output_index``: the upper one where ``half`` is
+    set.
     """
     return data.StructLayout(
         {
-            **({"half": 1} if parameters.wide else {}),
+            **({"half": 1} if parameters.wide_halves else {}),
             "compute": 1,
             "load": 1,
             "unload": 1,

@@ -24,6 +24,7 @@ from hwgen.arch.requantisation import bias_records
 from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.lanes import WIDE
 from hwgen.ir.layer import DIMS
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
@@ -33,7 +34,6 @@ from hwgen.lower.cluster.parts import Parts
 from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.lower.hwc import require_agreement
-from hwgen.lower.hwc.parameters import WIDE
 from hwgen.lower.hwc.program import requantiser_values
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place

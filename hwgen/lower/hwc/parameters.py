@@ -6,16 +6,16 @@ from hwgen.arch.hwc import REDUCTION, HwcParameters, check_lanes, memory_units
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
-from hwgen.ir.lanes import Lanes
+from hwgen.ir.lanes import WIDE, Lanes
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.core.access import allocation
 from hwgen.model.core.biases import biases_kept
 from hwgen.model.core.prediction import require_one_image
 from hwgen.search.hwc.memory_split import roomy
 
-__all__ = ["NARROW", "WIDE", "parameters_for", "with_output_at_reduction"]
+__all__ = ["NARROW", "parameters_for", "with_output_at_reduction"]
 
-NARROW, WIDE = 8, 16
+NARROW = 8
 
 
 def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcParameters:

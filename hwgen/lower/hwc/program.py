@@ -14,9 +14,10 @@ from hwgen.arch.registers.relations import contradictions
 from hwgen.arch.requantisation import scaled_values, settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import WIDE
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Marker, Schedule
-from hwgen.lower.hwc.parameters import NARROW, WIDE, parameters_for, with_output_at_reduction
+from hwgen.lower.hwc.parameters import NARROW, parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.registers import Placement, RegisterValues
 from hwgen.model.core.prediction import require_one_image
 

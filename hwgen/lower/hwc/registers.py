@@ -119,10 +119,11 @@ class RegisterValues:
         slides, rows_per_output = self._rows_that_stay()
         shift = self._columns_that_stay()
         phases = self._phases(aligned=shift is not None)
-        element = self.schedule.bits.I // 8
+        # In the memory of a lane along c.
+        element, channel_lanes = 1 if p.byte_planes else self.schedule.bits.I // 8, self.schedule.lanes.c
         line = sum(phases) * element
         channels = max(stop - start for start, stop in self.pieces("c", self._input_depth))
-        slab = max(1, line * -(-channels // p.lanes.c))
+        slab = max(1, line * -(-channels // channel_lanes))
         rows = self._most_rows()
         slabs = p.input_elements // slab
         if slabs < max(rows, 1):
@@ -161,7 +162,7 @@ class RegisterValues:
 
     def _channel_lines(self, loop: int) -> int:
         """Lines of a slab by which a loop over c advances: lanes along c share one."""
-        step, lanes = self.loops[loop].step, self.parameters.lanes.c
+        step, lanes = self.loops[loop].step, self.schedule.lanes.c
         if step % lanes and any(stop - start > step for start, stop in self.pieces("c", loop)):
             raise InputError(
                 f"{self.layer.name}: nest: loop {loop} over c advances {step} channels inside a tile of I; "

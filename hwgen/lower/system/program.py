@@ -133,7 +133,7 @@ def _joined(hardware: Hardware | None, part: Schedule, found: Sequence[HwcParame
     update = {"buffers": buffers, "budget": budget}
     if hardware is None:
         bias_words = max(one.bias_words for one in found)
-        base = Hardware(name="shares", lanes=part.lanes, ports=part.ports, cluster=Cluster())
+        base = Hardware(name="shares", lanes=found[0].lanes, ports=part.ports, cluster=Cluster())
         return base.model_copy(update={**update, "bias_words": bias_words, "operand_bits": part.bits.I})
     if sum(buffers.values()) > hardware.budget:
         raise InputError(

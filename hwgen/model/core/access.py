@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import memory_units
+from hwgen.arch.lanes import datapath
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
@@ -59,7 +60,7 @@ def predict(schedule: Schedule) -> Prediction:
     outputs, needed_outputs, allocated_outputs = _outputs(schedule)
     need = PerOperand(needed_inputs, needed_weights, needed_outputs)
     need_bytes = need.in_bytes(schedule.bits)
-    unit_i, unit_w, _ = memory_units(schedule.lanes, ports=schedule.ports)
+    unit_i, unit_w, _ = memory_units(datapath(schedule.lanes, schedule.bits.W), ports=schedule.ports)
     copies = schedule.lanes.y * schedule.lanes.c
     lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8, schedule.ports.weight_bytes)
     allocated = PerOperand(

@@ -11,6 +11,7 @@ import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters, input_words_ahead
+from hwgen.arch.lanes import datapath
 from hwgen.arch.latency import CONFIGURATION, STARTUP
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
@@ -73,7 +74,7 @@ def cycles(
     bits = schedule.bits
     if (bits.I, bits.W, bits.O, bits.acc) not in ((8, 8, 8, 32), (16, 16, 16, 32)):
         raise InputError("schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles")
-    ahead = input_words_ahead(schedule.lanes) if words_ahead is None else words_ahead
+    ahead = input_words_ahead(datapath(schedule.lanes, bits.I)) if words_ahead is None else words_ahead
     timed = Timed(schedule, buffers, ahead, resumes=resumes, goes_on=goes_on, most_requantisers=most_requantisers)
     walk = _Walk(timed, timed.tiles())
     counters = Counters(*walk.counters().tolist())
@@ -134,7 +135,7 @@ class _Walk:
 def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
     """Cycles of a schedule on an HWC, if the memory grants every request at once."""
     # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
-    inputs = parameters.input_elements * schedule.lanes.y * schedule.lanes.c
+    inputs = parameters.input_elements * schedule.lanes.y * datapath(schedule.lanes, schedule.bits.I).c
     buffers = PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes)
     return cycles(
         schedule,

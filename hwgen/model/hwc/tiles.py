@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.lanes import capture, requantisers, scaling
+from hwgen.arch.lanes import capture, datapath, requantisers, scaling
 from hwgen.arch.latency import WORDS_AHEAD
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
@@ -196,7 +196,7 @@ class Timed:
             requantisers=requantisers(self._lanes, self._most_requantisers),
             record_words=record_bytes(self._requantisation) // WORD_BYTES,
             scaling=scaling(self._requantisation),
-            capture=capture(self._lanes),
+            capture=capture(datapath(self._lanes, self._bits.I)),
             words_ahead=self._words_ahead,
             spills=spills,
             resumes=False,

@@ -246,7 +246,7 @@ class OuterSpace:
 
     def gaps_of(self, m: Ints | int, c: Ints | int) -> NDArray[np.float64]:
         """The same for steps of m and c. Only lanes along c leave gaps, in lines that they do not fill."""
-        if self._lanes.c == 1:
+        if not self._lanes.lie_along_c:
             return np.zeros(np.shape(m))
         lines = -(-m // self._lanes.m) * -(-c // self._lanes.c)
         return np.asarray(self._of[W_BYTES] * (lines * self._lanes.m * self._lanes.c / (m * c) - 1))

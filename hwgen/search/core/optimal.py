@@ -204,7 +204,8 @@ def search(
             for search_one, size in sought
         ]
     started = time.perf_counter()
-    problems = problems or LayerProblems(layer, bits or Bits(), Target.of(hardware))
+    bits = bits or Bits()
+    problems = problems or LayerProblems(layer, bits, Target.of(hardware).with_operands(bits))
     room = _room(problems, hardware, order, interleaved)
     sizes = sorted(set(buffer_bytes))
     goal = GOALS[objective]

@@ -1,7 +1,7 @@
 """The space of schedules of one layer as tables: what every state of every axis costs for every tile step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import memory_units
+from hwgen.arch.lanes import datapath
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.document import InputError
@@ -52,6 +53,7 @@ class Target:
     bias_words : biases that the hardware keeps.
     ports : widths of its ports.
     requantisation : what it does with sums.
+    operand_bits : width of operands, of which ``lanes`` are the lanes.
     """
 
     lanes: Lanes = ONE_LANE
@@ -59,6 +61,7 @@ class Target:
     bias_words: int = 0
     ports: Ports = NARROW_PORTS
     requantisation: RequantisationForm = "shift"
+    operand_bits: int = 8
 
     @classmethod
     def of(cls, hardware: Hardware | None) -> "Target":
@@ -75,12 +78,17 @@ class Target:
     @property
     def lines(self) -> WeightLines | None:
         """How the hardware has weights in lines; None where they are packed densely, and for the pure model."""
-        return WeightLines.of(self.lanes, word=self.ports.weight_bytes) if self.hardware else None
+        element, word = self.operand_bits // 8, self.ports.weight_bytes
+        return WeightLines.of(self.lanes, element, word) if self.hardware else None
 
     @property
     def units(self) -> tuple[int, int, int]:
         """Multiples, in bytes, in which the I, W and O memories come."""
-        return memory_units(self.lanes, ports=self.ports) if self.hardware else (1, 1, 1)
+        return memory_units(datapath(self.lanes, self.operand_bits), ports=self.ports) if self.hardware else (1, 1, 1)
+
+    def with_operands(self, bits: Bits) -> "Target":
+        """The same for operands of these widths."""
+        return self if self.operand_bits == bits.W else replace(self, operand_bits=bits.W)
 
     @property
     def least(self) -> tuple[int, int, int]:
@@ -211,6 +219,7 @@ def gathered(
     x: Ranges,
 ) -> Tables:
     """The tables of what the four axes cost."""
+    target = target.with_operands(bits)
     sums = [m.largest, y.largest, x.largest]
     if target.hardware:
         sums = [p.vectors * target.lanes.along(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]
@@ -248,6 +257,7 @@ def gathered(
 
 def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
     """The scale of a layer's tables."""
+    target = target.with_operands(bits)
     width, partial, sizes = bits.I // 8, bits.acc // 8, layer.extents
     scale = Scale(
         i_bytes=width * layer.channels_per_group,
@@ -284,7 +294,9 @@ def _line_words(m: Ranges, extent: int, target: Target) -> Floats:
     """
     if target.lines is None or target.lines.pitch < WORD_BYTES:
         return m.number[2]
-    words: Floats = (extent + m.residues[2] @ np.array([0.0, 3.0, 2.0, 1.0])) / WORD_BYTES
+    element = target.lines.element
+    missing = np.array([-residue * element % WORD_BYTES for residue in range(WORD_BYTES)], np.float64)
+    words: Floats = (extent * element + m.residues[2] @ missing) / WORD_BYTES
     return words
 
 

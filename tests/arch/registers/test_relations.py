@@ -14,7 +14,7 @@ from tests.random.layers import hwc, schedules_for
 DERIVED = re.compile(
     r"input_(line|slabs?|lane_row_\d|phase_[123]|(ring|line|row|column|quotient|phase)_step_\d+)|write_last|repeats_\d+_\d+|rest_\d+_\d+"
 )
-NAMES = ("two_tiles", "columns", "fig8")
+NAMES = ("two_tiles", "columns", "fig8", "sums_of_channels")
 
 
 def programs(name: str) -> list[Program]:

@@ -10,6 +10,7 @@ def test_only_lanes_along_c_have_lines() -> None:
     assert WeightLines.of(Lanes(m=16)) is None
     assert WeightLines.of(Lanes(c=2, k=2)) is None
     assert WeightLines.of(Lanes(m=4, c=4)) == WeightLines(4, 4)
+    assert WeightLines.of(Lanes(m=4, c=2).halved(), 2) == WeightLines(4, 1, element=2)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,25 @@ def test_words_and_bytes(lines: WeightLines, outputs: int, channels: int, words:
     assert lines.words(outputs, channels) == words
     assert lines.packed(channels) == packed
     assert len(lines.used(outputs, channels)) == outputs * channels * lines.element
+
+
+@pytest.mark.parametrize("word", [4, 16, 64])
+@pytest.mark.parametrize("lanes", [Lanes(m=4, c=4), Lanes(m=16, c=2), Lanes(c=16), Lanes(m=2, c=2, x=4)], ids=str)
+def test_lines_of_weights_of_16_bits_are_as_long(lanes: Lanes, word: int) -> None:
+    narrow, wide = WeightLines.of(lanes, 1, word), WeightLines.of(lanes.halved(), 2, word)
+    assert narrow
+    assert wide
+    assert wide.stored == narrow.stored
+    assert wide.packed(wide.channels) == narrow.packed(narrow.channels)
+    assert (wide.pitch, wide.channels) == (2 * narrow.pitch, narrow.channels // 2)
+
+
+@pytest.mark.parametrize(
+    ("lines", "lane_words", "word_lanes"),
+    [(WeightLines(8, 2), 2, 1), (WeightLines(2, 8), 1, 2), (WeightLines(4, 4, element=2, word=16), 1, 2)],
+)
+def test_words_and_lanes_share_each_other(lines: WeightLines, lane_words: int, word_lanes: int) -> None:
+    assert (lines.lane_words, lines.word_lanes) == (lane_words, word_lanes)
 
 
 def test_a_line_fills_at_least_a_word_of_the_memory() -> None:

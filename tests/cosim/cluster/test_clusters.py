@@ -31,7 +31,12 @@ from tests.random.layers import HWCS, hwc, random_layer
 
 CLUSTERS = ("fig8", "everything")
 SIMULATED = ("fig8", pytest.param("everything", marks=pytest.mark.nightly))
-PORTS = {"fig8": Ports(I=64, O=128), "columns": Ports(W=64, O=64), "rows": Ports(I=128, W=256)}
+PORTS = {
+    "fig8": Ports(I=64, O=128),
+    "columns": Ports(W=64, O=64),
+    "rows": Ports(I=128, W=256),
+    "sixty_four": Ports(I=64, W=128, O=64),
+}
 """Of all others 32 bits."""
 CASES = 24
 """On each of them."""

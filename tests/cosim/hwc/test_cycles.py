@@ -26,6 +26,8 @@ HWCS: dict[str, tuple[Lanes, str, tuple[int, int, int]]] = {
     "sums of channels": (Lanes(m=4, c=4), "m y x O c I k W l m y x c", (64, 128, 64)),
     "lines pass by": (Lanes(m=2, c=8), "m c x O k W y I l m y x c", (64, 128, 64)),
 }
+WIDE = ("sums of channels", "lines pass by")
+"""Those that compute with 16-bit operands too."""
 NIGHTLY = (
     "outputs stay", "rows of lanes", "rows slide", "input held", "columns slide", "no marker", "lines pass by",
 )  # fmt: skip
@@ -34,7 +36,8 @@ NIGHTLY = (
 def hwc(name: str) -> Hardware:
     lanes, order, (elements, weights, vectors) = HWCS[name]
     buffers = {"I": elements * lanes.y * lanes.c, "W": weights, "O": 4 * lanes.sums * vectors}
-    return Hardware(name="tight", lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order))
+    tight = Hardware(name="tight", lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order))
+    return tight.model_copy(update={"operand_bits": 16 if name in WIDE else 8})
 
 
 def off(result: LayerResult) -> int:

@@ -26,9 +26,9 @@ from tests.random.layers import HWCS, hwc
 CLUSTER = Cluster(tcdm=1 << 16)
 PORTS = {"two_tiles": Ports(I=128), "squares": Ports(W=64, O=256), "everything": Ports(I=64, W=512, O=64)}
 """Of all others 32 bits."""
-WIDE = ("channels_and_columns", "everything")
+WIDE = ("sums_of_channels", "everything")
 """Those that run layers of 16-bit operands, too."""
-NAMES = ("fig8", "two_tiles", "rows_of_kernel", "channels_and_columns", "squares", "everything")
+NAMES = ("fig8", "two_tiles", "rows_of_kernel", "sums_of_channels", "squares", "everything")
 
 
 def cases(name: str, count: int) -> Iterator[tuple[Schedule, Hardware]]:

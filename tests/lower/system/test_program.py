@@ -94,6 +94,22 @@ def test_all_clusters_have_the_same_hwcs() -> None:
         assert len({program.parameters for program in found.programs}) == 1
 
 
+def test_clusters_that_are_made_for_16_bits_have_their_lanes() -> None:
+    shared = 0
+    for name in ("everything", "sums_of_channels"):
+        for case in (case for case, _ in cases(name, 6) if case.bits.I == 16):
+            schedule = case.model_copy(update={"bias_words": 0})
+            try:
+                found = compile_system(schedule, None, 2, "OFM")
+            except InputError as error:
+                assert "lanes" not in str(error)  # noqa: PT017 - of layers that cannot be shared out
+                continue
+            lanes = {program.parameters.lanes.product for program in found.programs}
+            assert lanes == {2 * schedule.lanes.product}
+            shared += len(found.programs)
+    assert shared >= 4
+
+
 def test_several_clusters_do_not_scale_sums() -> None:
     schedule, hardware = next(cases("squares", 1))
     scaled = schedule.model_copy(update={"requantisation": "scaled"})

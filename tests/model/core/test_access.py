@@ -13,7 +13,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.lanes import LANE_DIMS, Lanes, Ports
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import allocation, predict
 from hwgen.model.core.biases import bias_depth, biases_kept
 from hwgen.model.core.prediction import PerOperand
@@ -193,11 +193,31 @@ def test_allocation_with_lanes_along_c() -> None:
 
 
 def test_counts_with_lanes_along_c_are_those_of_the_walk() -> None:
-    lines = 0
+    lines = wide = 0
     for schedule in cases(78, 300, LANE_DIMS):
         assert not differences(schedule), schedule.as_data()
         lines += schedule.lanes.c > 1
+        if schedule.bits.W == 16 and schedule.lanes.c == 1:
+            left = schedule.model_copy(update={"lanes": schedule.lanes.with_one_along_c()})
+            assert not differences(left), left.as_data()
+            wide += predict(left).counts["tcdm", "W", "read"] != predict(schedule).counts["tcdm", "W", "read"]
     assert lines > 50
+    assert wide > 5
+
+
+def test_allocation_of_16_bits_takes_two_lanes_along_c_each() -> None:
+    """The memories hold as many bytes as those of 8 bits with twice as many channels."""
+    layer = Layer(
+        name="sums", input_channels=6, output_channels=5, input_height=1, input_width=7, output_height=1,
+        output_width=7, kernel=(1, 1),
+    )  # fmt: skip
+    nest = (Loop("x", 1), Marker(("I", "W")), Loop("m", 4), Loop("c", 2))
+    schedule = Schedule(layer=layer, nest=nest, lanes=Lanes(m=4, c=2), bits=Bits(I=16, W=16, O=16))
+    assert allocation(schedule).I == 4 * 4  # four memories: three bytes each, in words
+    assert allocation(schedule).W == 3 * 16
+    one = schedule.model_copy(update={"lanes": Lanes(m=4, c=2).halved(), "nest": (*nest[:3], Loop("c", 1))})
+    assert allocation(one).W == 6 * 8
+    assert Schedule.from_data(one.as_data()) == one
 
 
 def _inside(schedule: Schedule) -> int:

@@ -8,6 +8,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker
+from hwgen.lower.hwc import compile_layer
 from hwgen.model.core.access import predict
 from hwgen.model.core.walk import walk
 from hwgen.search.core.axes import PAIR_STATES, TILE, window
@@ -129,6 +130,18 @@ def test_optimum_for_hardware_is_that_of_brute_force(part: int) -> None:
         objective: Objective = ("traffic", "traffic", "words", "cycles")[number % 4]  # type: ignore[assignment]
         layer = layer_of_few_loops(rng, most_x=13)
         check(layer, random_sizes(rng, layer, hardware), hardware, objective, Bits())
+
+
+@pytest.mark.parametrize("lanes", [Lanes(m=4, c=4), Lanes(m=2, c=8), Lanes(m=4, c=2, x=2), Lanes(c=2, x=4)], ids=str)
+def test_what_is_found_for_16_bits_on_lanes_along_c_runs(lanes: Lanes) -> None:
+    """The search compares bytes, words and memories of what it finds with the model; here it is lowered, too."""
+    rng, bits = Random(f"16 bits on {lanes}"), Bits(I=16, W=16, O=16)
+    half, whole = (Hardware(name="c", lanes=one, budget=1 << 14) for one in (lanes.halved(), lanes))
+    whole = whole.model_copy(update={"operand_bits": 16})
+    for objective in ("traffic", "words", "cycles"):
+        layer = layer_of_few_loops(rng)
+        for found in search(layer, [1024, 8192], half, objective, bits=bits):  # type: ignore[arg-type]
+            assert compile_layer(found.schedule, whole).parameters.lanes == lanes
 
 
 @pytest.mark.parametrize("hardware", [None, *SHAPES[:2]], ids=str)

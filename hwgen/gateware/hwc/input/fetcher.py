@@ -1,8 +1,6 @@
 """Fetches the new rows of one box of the input after the other, one word a cycle."""
 
-from dataclasses import dataclass
-
-from amaranth.hdl import C, Module, Mux, Signal, Value, signed
+from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.hdl._ast import Assign
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -10,66 +8,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
 from hwgen.gateware.hwc.input.box import input_box
+from hwgen.gateware.hwc.input.fetched import FetchedBox, FetchedLine, FreeElements, NextWord, RowBegin
 from hwgen.gateware.hwc.input.fill import input_place, is_one_phase
-from hwgen.gateware.hwc.settings import in_bytes, settings_signature
+from hwgen.gateware.hwc.settings import bytes_in_ring, settings_signature
 from hwgen.gateware.lib.stride import quotient_and_phase, residue, split, stepped
 from hwgen.gateware.lib.tile_queue import WordQueue
 
 __all__ = ["InputFetcher"]
-
-
-class _Line:
-    """The words of one channel of the row at hand; offsets count bytes of the row's slab."""
-
-    def __init__(self, box: wiring.PureInterface, flat: int, channel_lanes: int, in_word: int) -> None:
-        self.address, self.word_address = Signal.like(box.address), Signal.like(box.address)
-        self.words_left = Signal.like(box.words)
-        self.end = Signal(flat)
-        self.at, self.phase = Signal(signed(flat + 1)), Signal(2)
-        # It is the last word of the line, the last line of the row, the last row of the box; all of it, or there is
-        # no word: what comes next is the next box's, as far as it is offered.
-        self.last_word, self.last_line, self.last_row, self.loads = Signal(), Signal(), Signal(), Signal(init=1)
-        # With lanes along c: the memory of the channel, and where its line begins; lines of the others are beside it.
-        self.channel_lane = Signal(range(channel_lanes)) if channel_lanes > 1 else None
-        self.begin = Signal(flat)
-        # Its used bytes; elements of the ring that it needs, and whether they are free.
-        self.enable, self.need, self.fits = Signal(in_word), Signal(signed(flat + 2)), Signal()
-
-
-@dataclass(frozen=True)
-class _Word:
-    """A word that may be the next one: what there is to know about it before it is known whether it is.
-
-    Members
-    -------
-    reach : elements of the slab up to it, where the stride is 1.
-    """
-
-    last: Value
-    last_line: Value
-    last_row: Value
-    phase: Value
-    at: Value
-    end: Value
-    reach: Value
-
-
-class _Box:
-    """What does not change within a box, and what changes from row to row."""
-
-    def __init__(self, box: wiring.PureInterface) -> None:
-        self.channels, self.words = Signal.like(box.channels), Signal.like(box.words)
-        self.single_word, self.single_channel = Signal(), Signal()
-        self.first, self.last = Signal.like(box.first), Signal.like(box.last)
-        self.quotient, self.phase = Signal.like(box.quotient), Signal(2)
-        self.gaps, self.kernel_columns = Signal(), Signal(2)
-        self.row_gaps, self.kernel_rows, self.gap = Signal(), Signal(2), Signal(2)
-        self.rows_left, self.run_left = Signal.like(box.rows), Signal(2)
-        # Behind the row at hand is a gap; rows of the image from it to the next one, modulo 4.
-        self.at_gap, self.step = Signal(), Signal(2)
-        self.channels_left = Signal.like(box.channels)
-        self.row_address, self.slot = Signal.like(box.address), Signal.like(box.slot)
-        self.slid = Signal()
 
 
 class InputFetcher(wiring.Component):
@@ -138,8 +83,8 @@ class InputFetcher(wiring.Component):
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
         flat = (p.input_elements - 1).bit_length() + 1
-        box = _Box(incoming)
-        line = _Line(incoming, flat, p.lanes.c, self._word)
+        box = FetchedBox(incoming)
+        line = FetchedLine(incoming, flat, p.lanes.c, self._word)
         active, room, empty = Signal(), Signal(), Signal()
         goes, steps = Signal(), Signal()
         enable, is_last = line.enable, line.loads
@@ -175,7 +120,7 @@ class InputFetcher(wiring.Component):
         m.d.comb += self.claim.eq(Mux(box.slid, 0, settings.input_slab) if p.columns_slide else settings.input_slab)
         self._strided = Signal()
         m.d.sync += [self._strided.eq(settings.stride_x != 1), line.fits.eq(line.need <= self.free)]
-        begin = _Begin(m, box, incoming, settings.input_pitch, line.loads)
+        begin = RowBegin(m, box, incoming, settings.input_pitch, line.loads)
         self._step(m, box, line, begin, active, steps)
         m.d.comb += self.claims.eq(goes & line.last_word & line.last_line)
         with m.If(steps):
@@ -196,7 +141,9 @@ class InputFetcher(wiring.Component):
         elements = self.parameters.input_elements
         return Mux(element >= elements, element - elements, element)
 
-    def _used(self, m: Module, word: _Word, box: "_Box | _Begin", name: str, *, first: bool = False) -> Signal:
+    def _used(
+        self, m: Module, word: NextWord, box: FetchedBox | RowBegin, name: str, *, first: bool = False
+    ) -> Signal:
         """Which bytes of a word are used: of a line's first one those from the line's first used byte on."""
         used = Signal(self._word, name=f"{name}_enable")
         whole = (1 << self._word) - 1
@@ -213,7 +160,9 @@ class InputFetcher(wiring.Component):
                     m.d.comb += used[b].eq(0)
         return used
 
-    def _goes_to(self, m: Module, line: _Line, word: _Word, used: Signal, name: str, free: "_Free") -> list[Assign]:
+    def _goes_to(
+        self, m: Module, line: FetchedLine, word: NextWord, used: Signal, name: str, free: FreeElements
+    ) -> list[Assign]:
         """It is the next word; so many elements will be free.
 
         The whole slab is claimed with its last word, also where the box has fewer channels than others.
@@ -238,7 +187,9 @@ class InputFetcher(wiring.Component):
             line.enable.eq(used),
         ]
 
-    def _step(self, m: Module, box: _Box, line: _Line, begin: "_Begin", active: Signal, steps: Signal) -> None:
+    def _step(
+        self, m: Module, box: FetchedBox, line: FetchedLine, begin: RowBegin, active: Signal, steps: Signal
+    ) -> None:
         """To the next word, line, row or box."""
         settings, p = self.settings, self.parameters
         ahead, within = split(self._word, settings.stride_x)
@@ -246,22 +197,22 @@ class InputFetcher(wiring.Component):
             wide_ahead, wide_within = split(self._word // 2, settings.stride_x)
             ahead, within = Mux(settings.wide, wide_ahead, ahead), Mux(settings.wide, wide_within, within)
         columns, phase = stepped(m, line.phase, (ahead, within), settings.stride_x, "following")
-        at = line.at + in_bytes(p, settings, columns)
+        at, reach = line.at + bytes_in_ring(p, settings, columns), self._word_in_ring
         last_row = line.last_row
-        word = _Word(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * self._word)
+        word = NextWord(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * reach)
         line_begin, lines = self._next_begin(m, line)
         at = line_begin + box.quotient
-        next_line = _Word(box.single_word, box.channels_left == 2, last_row, box.phase, at, lines, at + self._word)
-        next_row = _Word(
+        next_line = NextWord(box.single_word, box.channels_left == 2, last_row, box.phase, at, lines, at + reach)
+        next_row = NextWord(
             begin.single_word,
             begin.single_channel,
             begin.last_row,
             begin.phase,
             begin.quotient,
             settings.input_line,
-            begin.quotient + self._word,
+            begin.quotient + reach,
         )
-        free, spare = _Free(self.free), _Free(self.free, active, self.claim)
+        free, spare = FreeElements(self.free), FreeElements(self.free, active, self.claim)
         to_word = self._goes_to(m, line, word, self._used(m, word, box, "word"), "word", free)
         begins = self._used(m, next_row, begin, "line", first=True)
         to_line = self._goes_to(m, line, next_line, begins, "line", free)
@@ -278,7 +229,7 @@ class InputFetcher(wiring.Component):
                     *to_line,
                 ]
                 if line.channel_lane is not None:
-                    m.d.sync += [line.channel_lane.eq(line.channel_lane + 1), line.begin.eq(line_begin)]
+                    m.d.sync += [line.channel_lane.eq(self._following_lane(line)), line.begin.eq(line_begin)]
             with m.Else():
                 m.d.sync += [
                     box.channels_left.eq(begin.channels),
@@ -290,7 +241,13 @@ class InputFetcher(wiring.Component):
                 with m.If(begin.loads & ~(self.i_box.valid & self.i_box.fetches)):
                     m.d.sync += line.loads.eq(1)
 
-    def _address(self, m: Module, box: _Box, line: _Line, begin: "_Begin") -> Signal:
+    @property
+    def _word_in_ring(self) -> Value | int:
+        """Bytes of a word that one lane along c takes."""
+        whole = self._word
+        return Mux(self.settings.wide, whole // 2, whole) if self.parameters.byte_planes else whole
+
+    def _address(self, m: Module, box: FetchedBox, line: FetchedLine, begin: RowBegin) -> Signal:
         """Of the next word, in the shared memory: by one adder, whatever begins with it."""
         address = Signal.like(line.address, name="next_address")
         before, distance = Signal.like(address), Signal.like(address)
@@ -305,7 +262,7 @@ class InputFetcher(wiring.Component):
         m.d.comb += address.eq(before + distance)
         return address
 
-    def _next_begin(self, m: Module, line: _Line) -> tuple[Value, Value]:
+    def _next_begin(self, m: Module, line: FetchedLine) -> tuple[Value, Value]:
         """Where the line of the next channel begins in the row's slab, and where it ends.
 
         With lanes along c the lines of as many channels lie at the same place of as many memories.
@@ -313,14 +270,25 @@ class InputFetcher(wiring.Component):
         if line.channel_lane is None:
             return line.end, line.end + self.settings.input_line
         begin, end = Signal.like(line.end, name="line_begin"), Signal.like(line.end, name="line_end")
-        last_lane = line.channel_lane.all()
+        last_lane = self._in_last_lane(line.channel_lane)
         m.d.comb += [
             begin.eq(Mux(last_lane, line.end, line.begin)),
             end.eq(Mux(last_lane, line.end + self.settings.input_line, line.end)),
         ]
         return begin, end
 
-    def _next_row(self, m: Module, box: _Box, begin: "_Begin") -> None:
+    def _in_last_lane(self, lane: Value) -> Value:
+        """Whether a lane along c is the last one of those that there are."""
+        p = self.parameters
+        return Mux(self.settings.wide, lane == p.wide_lanes.c - 1, lane.all()) if p.byte_planes else lane.all()
+
+    def _following_lane(self, line: FetchedLine) -> Value:
+        """The lane along c of the next channel: a power of two of them, so that all of them wrap."""
+        lane = line.channel_lane
+        assert lane is not None
+        return Mux(self._in_last_lane(lane), 0, lane + 1) if self.parameters.byte_planes else lane + 1
+
+    def _next_row(self, m: Module, box: FetchedBox, begin: RowBegin) -> None:
         """What counts the rows."""
         at_gap = box.row_gaps & Mux(box.at_gap, box.kernel_rows == 1, box.run_left == 2)
         m.d.sync += [
@@ -331,7 +299,7 @@ class InputFetcher(wiring.Component):
             box.row_address.eq(begin.address),
         ]
 
-    def _take(self, m: Module, box: _Box, begin: "_Begin") -> None:
+    def _take(self, m: Module, box: FetchedBox, begin: RowBegin) -> None:
         """Begin with the next box: follow what is offered while the last word of this one waits, or nothing does."""
         incoming = self.i_box
         m.d.sync += [
@@ -354,45 +322,3 @@ class InputFetcher(wiring.Component):
             box.at_gap.eq(incoming.at_gap),
             box.step.eq(Mux(incoming.at_gap, incoming.gap, 1)),
         ]
-
-
-class _Free:
-    """Elements of the ring that are free; so many of them are claimed now if there is a box."""
-
-    def __init__(self, free: Value, active: Value | None = None, claim: Value | None = None) -> None:
-        self._free, self._active, self._claim = free, active, claim
-
-    def has(self, elements: Value) -> Value:
-        """Whether so many will be free."""
-        enough = ~(self._free - elements)[-1]
-        if self._active is None or self._claim is None:
-            return enough
-        return Mux(self._active, ~(self._free - self._claim - elements)[-1], enough)
-
-
-class _Begin:
-    """What the next row begins with, of the box at hand or of the next one.
-
-    Which of them is known early in a cycle; whether the row begins is not.
-    """
-
-    def __init__(self, m: Module, box: _Box, incoming: wiring.PureInterface, pitch: Value, loads: Signal) -> None:
-        def either(name: str) -> Signal:
-            of_next, of_box = getattr(incoming, name), getattr(box, name)
-            value = Signal.like(of_next, name=f"begin_{name}")
-            m.d.comb += value.eq(Mux(loads, of_next, of_box))
-            return value
-
-        self.loads = loads
-        self.words, self.channels = either("words"), either("channels")
-        self.single_word, self.single_channel = either("single_word"), either("single_channel")
-        self.first, self.last, self.quotient, self.phase = (
-            either(name) for name in ("first", "last", "quotient", "phase")
-        )
-        self.gaps, self.kernel_columns = either("gaps"), either("kernel_columns")
-        threefold, step = Signal(len(pitch) + 2), box.step
-        self.last_row = Signal(name="begin_last_row")
-        m.d.sync += threefold.eq(pitch + (pitch << 1))
-        # From the row at hand to the next one of the box.
-        self.distance = Mux(step[1], Mux(step[0], threefold, pitch << 1), Mux(step[0], pitch, pitch << 2))
-        m.d.comb += self.last_row.eq(Mux(loads, incoming.single_row, box.rows_left == 2))

@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.hwc.settings import in_bytes
+from hwgen.gateware.hwc.settings import bytes_in_ring
 from hwgen.gateware.lib.stride import phase_base, quotient_and_phase, residue
 
 __all__ = ["InputFill", "input_place", "is_one_phase"]
@@ -72,6 +72,9 @@ class InputFill(wiring.Component):
         A word with its `input_place`; its data follow three cycles after it was seen.
     address, enable, data : Out
         To the memory: consecutive elements from ``address``.
+    upper : Out
+        To the memories of odd lanes along c, where 16-bit operands take two lanes: the upper bytes of such elements,
+        of which ``data`` has the lower ones; else as ``data``.
     channel_lane : Out
         With lanes along c: in which of their memories.
     """
@@ -91,6 +94,7 @@ class InputFill(wiring.Component):
                 "address": Out(flat),
                 "enable": Out(self._word),
                 "data": Out(data.ArrayLayout(8, self._word)),
+                **({"upper": Out(data.ArrayLayout(8, self._word))} if parameters.byte_planes else {}),
                 **({"channel_lane": Out(range(parameters.lanes.c))} if parameters.lanes.c > 1 else {}),
             }
         )
@@ -143,8 +147,8 @@ class InputFill(wiring.Component):
             if p.lanes.c > 1:
                 m.d.sync += placed.channel_lane.eq(run.channel_lane)
         with m.If(placed.enable.any()):
-            element = placed.line + in_bytes(p, self, quotient) + base
-            wrapped = placed.line + in_bytes(p, self, quotient) + base - elements
+            element = placed.line + bytes_in_ring(p, self, quotient) + base
+            wrapped = placed.line + bytes_in_ring(p, self, quotient) + base - elements
             m.d.sync += [
                 first.eq(placed.first),
                 self.address.eq(Mux(wrapped < 0, element, wrapped)),
@@ -158,14 +162,19 @@ class InputFill(wiring.Component):
         with m.If(enable.any()):
             m.d.comb += self.enable.eq(enable)
             m.d.comb += self.data.eq(self._picked(self.i_word.payload.data, 8, first))
+            if self.parameters.byte_planes:
+                m.d.comb += self.upper.eq(self._picked(self.i_word.payload.data, 8, first, upper=True))
 
     def _phase_of(self, byte: int) -> Value:
         """Of the column of a byte, counted from the word's first column, whose phase is taken to be 0."""
         narrow = residue(byte, self.stride_x)
         return Mux(self.wide, residue(byte // 2, self.stride_x), narrow) if self.parameters.wide else narrow
 
-    def _picked(self, word: Value, bits: int, first: Value) -> Value:
-        """What a word has for each byte (so many bits): that of a run, from the byte ``first`` on, side by side."""
+    def _picked(self, word: Value, bits: int, first: Value, *, upper: bool = False) -> Value:
+        """What a word has for each byte (so many bits): that of a run, from the byte ``first`` on, side by side.
+
+        Where 16-bit operands take two lanes along c, that of their lower bytes alone, or of their ``upper`` ones.
+        """
         shifted = word >> first if bits == 1 else word >> Cat(C(0, (bits - 1).bit_length()), first)
         code, wide = self.stride_x[:2], self.parameters.wide
 
@@ -180,6 +189,8 @@ class InputFill(wiring.Component):
             return chosen(lambda i: i * stride)
 
         def halves(stride: int) -> Value:
+            if self.parameters.byte_planes:
+                return chosen(lambda i: 2 * i * stride + upper)
             return chosen(lambda i: i // 2 * 2 * stride + i % 2)
 
         by_stride = [Mux(self.wide, halves(s), narrow(s)) if wide else narrow(s) for s in (1, 2, 3, 4)]

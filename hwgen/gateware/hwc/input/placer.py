@@ -13,7 +13,7 @@ from hwgen.gateware.hwc.input.box import input_box
 from hwgen.gateware.hwc.input.columns import TileColumns, in_row
 from hwgen.gateware.hwc.input.rows import TileRows
 from hwgen.gateware.hwc.input.walk import InputWalk
-from hwgen.gateware.hwc.settings import FACTOR_BITS, in_bytes, settings_signature
+from hwgen.gateware.hwc.settings import FACTOR_BITS, bytes_in_ring, in_bytes, settings_signature
 from hwgen.gateware.hwc.token import input_token
 
 __all__ = ["InputPlacer"]
@@ -141,7 +141,7 @@ class InputPlacer(wiring.Component):
             box.words.eq((last_byte >> in_word) - (first_byte >> in_word)),
             box.first.eq(first_byte),
             box.last.eq(last_byte),
-            box.quotient.eq(in_bytes(p, settings, columns.word_quotient)),
+            box.quotient.eq(bytes_in_ring(p, settings, columns.word_quotient)),
             box.phase.eq(columns.word_phase),
             box.gaps.eq(self._if_slid(0, columns.gaps)),
             box.kernel_columns.eq(columns.kernel),
@@ -365,7 +365,7 @@ class InputPlacer(wiring.Component):
         settings, elements = self.settings, self.parameters.input_elements
         shift, moved = Signal(self.drop.shape()), Signal(len(self.drop) + 1)
         m.d.comb += [
-            shift.eq(in_bytes(self.parameters, settings, settings.input_shift + columns.moved)),
+            shift.eq(bytes_in_ring(self.parameters, settings, settings.input_shift + columns.moved)),
             moved.eq(self._box.slot + shift),
         ]
         begin = Mux(self._slid, Mux(moved >= elements, moved - elements, moved), ring.write)

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -119,13 +119,21 @@ class InputStream(wiring.Component):
 
     def _hold(self, m: Module, fill: InputFill) -> None:
         """The ring, as often as there are lanes along y: each reads a row of its own. Of each, lanes along c have a
-        memory each: lane j holds channels j, j + lanes, j + 2 lanes and so on of a tile."""
+        memory each: lane j holds channels j, j + lanes, j + 2 lanes and so on of a tile. With 16-bit operands a pair
+        of them does, the first one the lower bytes, the second one the upper bytes."""
         p = self.parameters
         # All are written alike, but for the lane along c: so the bytes are brought to their banks once.
         m.submodules.writes = writes = BankWrites(
             depth=p.input_depth, banks=p.input_banks, writes=p.ports.input_bytes
         )
         m.d.comb += [writes.address.eq(fill.address), writes.enable.eq(fill.enable), writes.data.eq(fill.data)]
+        of_lane = [writes]
+        if p.byte_planes:
+            m.submodules.upper_writes = upper = BankWrites(
+                depth=p.input_depth, banks=p.input_banks, writes=p.ports.input_bytes
+            )
+            m.d.comb += [upper.address.eq(fill.address), upper.enable.eq(fill.enable), upper.data.eq(fill.upper)]
+            of_lane.append(upper)
         for copy, channel_lane in product(range(p.lanes.y), range(p.lanes.c)):
             memory = ByteMemory(
                 depth=p.input_depth,
@@ -138,9 +146,17 @@ class InputStream(wiring.Component):
             number = copy * p.lanes.c + channel_lane
             m.submodules[f"memory_{number}"] = memory
             m.d.comb += [
-                memory.i_banks.eq(writes.o_banks),
-                memory.chosen.eq(fill.channel_lane == channel_lane if p.lanes.c > 1 else 1),
+                memory.i_banks.eq(of_lane[channel_lane % len(of_lane)].o_banks),
+                memory.chosen.eq(self._chosen(fill, channel_lane)),
                 memory.read_address.eq(self.read_address[copy]),
             ]
             for byte in range(p.input_reads):
                 m.d.comb += self.read_data[number * p.input_reads + byte].eq(memory.read_data[byte])
+
+    def _chosen(self, fill: InputFill, channel_lane: int) -> ValueLike:
+        """Whether the memory of a lane along c is written."""
+        p = self.parameters
+        if p.lanes.c == 1:
+            return 1
+        narrow = fill.channel_lane == channel_lane
+        return Mux(fill.wide, fill.channel_lane == channel_lane // 2, narrow) if p.byte_planes else narrow

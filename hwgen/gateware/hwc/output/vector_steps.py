@@ -82,7 +82,7 @@ class Lanes:
         lane = ((self.line << log2(self._parameters.vector_lanes.x)) | self.column)[
             : log2(self._parameters.vector_lanes.product)
         ]
-        if not self._parameters.wide:
+        if not self._parameters.wide_halves:
             return lane
         return Mux(
             settings.wide,

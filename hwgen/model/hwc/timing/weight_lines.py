@@ -11,11 +11,11 @@ M, C, Y, X = range(4)
 
 
 @njit(error_model="numpy")
-def _words(word, pitch, outputs, channels):  # type: ignore[no-untyped-def]
+def _words(word, pitch, element, outputs, channels):  # type: ignore[no-untyped-def]
     """Words that a line of ``outputs`` times ``channels`` weights is fetched with; see `hwgen.arch.weights.lines`."""
     if pitch < word:
         return -(-channels * pitch // word)
-    return channels * -(-outputs // word)
+    return channels * -(-outputs * element // word)
 
 
 @njit(error_model="numpy")
@@ -41,7 +41,7 @@ def _first_lines(block, nest, low, high, most):  # type: ignore[no-untyped-def]
             elif dim == C:
                 channels = hi[j] - lo[j]
         lines += 1
-        words += _words(block.weight_word, block.line_pitch, outputs, channels)
+        words += _words(block.weight_word, block.line_pitch, block.element, outputs, channels)
         turned = n - 1
         while turned >= first and (nest.loops[turned, 0] in (Y, X) or hi[turned] == end[turned]):
             turned -= 1
