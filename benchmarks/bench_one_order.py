@@ -1,11 +1,11 @@
 """How little traffic one loop order for all 68 rows can have, where the goals of busy HWCs are out of its reach.
 
 For each size in `hwgen.campaigns.goals.NEAREST`: the least sum of the rows' bytes over all orders of the ten loops
-and marker places that all rows share, relative to the optima, by branch and bound over shapes of the lanes: every
-shape of 64 multipliers, of 256 those that are searched. Each row has its own steps and its own division of the
-memories, and there is no demand on cycles: an HWC, which has one division, moves no less. Mark: above the goal, so
-that what is listed in `NEAREST` has to be. Printed beside it, on the lanes that have it: the least of two orders,
-each row in the better one, and of an order for each row; and the least of one order in the pure model, without lanes.
+and marker places that all rows share, relative to the optima, by branch and bound over all shapes of the lanes.
+Each row has its own steps and its own division of the memories, and there is no demand on cycles: an HWC, which has
+one division, moves no less. Mark: above the goal, so that what is listed in `NEAREST` has to be. Printed beside it,
+on the lanes that have it: the least of two orders, each row in the better one, and of an order for each row; and the
+least of one order in the pure model, without lanes.
 """
 
 import os
@@ -18,14 +18,11 @@ from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Bits
 from hwgen.search.core.batch import Request, search_layers
-from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import least_of_each
 from hwgen.search.hwc.order_candidates import LayerSet
 from hwgen.search.hwc.shared import layer_set_of
 
-FEW = 64
-"""Multipliers up to which every shape is looked at."""
 WITHIN, SHARE = 3.0, 0.1
 """A layer in the better of two orders takes at most `WITHIN` times its optimum plus `SHARE` of all optima's sum."""
 
@@ -59,8 +56,7 @@ def main() -> bool:
     print(f"least I+W+O bytes of the optima in one loop order (load of the machine {os.getloadavg()[0]:.1f}):")
     for multipliers, budget, kind in NEAREST:
         started = time.process_time()
-        every = Lanes.shapes(multipliers, LANE_DIMS)
-        shapes = list(every) if multipliers <= FEW else lane_shapes(layers, multipliers, budget)
+        shapes = Lanes.shapes(multipliers, LANE_DIMS)
         optima = [one.total_bytes for (one,) in search_layers(layers, Request((budget,)), jobs=1)]
         free = sum(optima)
         least, its = least_of_one_order([layer_set_of(layers, budget, shape) for shape in shapes])
@@ -69,7 +65,7 @@ def main() -> bool:
         excluded = least > goal * free
         met = met and excluded
         print(
-            f"  {multipliers} multipliers, {budget} bytes, {len(shapes)} of {len(every)} shapes: {least / free:.4f} "
+            f"  {multipliers} multipliers, {budget} bytes, all {len(shapes)} shapes: {least / free:.4f} "
             f"on lanes {its.target.lanes}; goal {goal:g}: {'out of reach' if excluded else 'NOT EXCLUDED'}\n"
             f"    two orders there: {least_of_two_orders(its, optima) / free:.4f}, one for each row: "
             f"{its.least_alone / free:.4f}; one without lanes: {pure / free:.4f} "

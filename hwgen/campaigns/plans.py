@@ -12,7 +12,7 @@ import hwgen.lower
 import hwgen.model
 import hwgen.search
 from hwgen.arch.hwc import ALONG_X, LANES
-from hwgen.campaigns.goals import Goal, Kind, demanded, goal_of
+from hwgen.campaigns.goals import TRAFFIC_FIRST, Goal, Kind, demanded, goal_of
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
@@ -56,6 +56,9 @@ class Configuration:
     @classmethod
     def busy(cls, kind: Kind, budget: int, multipliers: int = LANES) -> "Configuration":
         """Asked for what `hwgen.campaigns.goals` demands, where the kind has a goal."""
+        slack = TRAFFIC_FIRST.get((multipliers, budget, kind))
+        if slack is not None:
+            return cls(kind, budget, lanes=None, slack=slack, multipliers=multipliers)
         demand = demanded(kind, budget, multipliers)
         if demand is None:
             return cls(kind, budget, multipliers=multipliers)

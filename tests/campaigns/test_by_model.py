@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hwgen.campaigns.goals import BUSY, GOALS, NEAREST, Goal, goal_of, verdict
+from hwgen.campaigns.goals import BUSY, GOALS, NEAREST, TRAFFIC_FIRST, Goal, goal_of, verdict
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, make_plan
 from hwgen.cli.commands.regress.goals import missed
@@ -67,5 +67,10 @@ def test_what_holds_in_place_of_a_goal_is_weaker_and_a_search_is_asked_for_no_le
     for (multipliers, budget, kind), nearest in NEAREST.items():
         assert nearest.ratio > GOALS[multipliers][kind].ratio
         assert goal_of(kind, budget, multipliers) == (nearest, True)
+    for multipliers, budget, kind in TRAFFIC_FIRST:
+        wanted = Configuration.busy(kind, budget, multipliers)
+        assert (wanted.lanes, wanted.utilisation, wanted.multipliers) == (None, None, multipliers)
+        assert wanted.goal == ((goal := GOALS[multipliers][kind]), False)
+        assert goal.utilisation == 0
     for multipliers, goals in GOALS.items():
         assert all(goal.utilisation < BUSY[multipliers][kind] for kind, goal in goals.items())
