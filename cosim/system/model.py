@@ -66,9 +66,10 @@ def _make(folder: Path, system: SystemParameters, verilog: str, dram_log2: int, 
     design.write_text(folded(verilog) if fast else verilog, encoding="utf-8")
     ports = cluster.hwc.ports
     sizes = {"Clusters": system.clusters, "DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
-    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O, "Slow": int(slow)}
+    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
     sources = (*SOURCES, SLOW) if slow else SOURCES
     options = [*(FAST if fast else QUICK), *SHARED, "-Wno-fatal", "--no-public-flat-rw", str(HARNESS / OTHERS[0])]
+    options += ["-DSLOW_TCDM"] * slow
     options += [*(f"-G{name}={value}" for name, value in sizes.items()), *(str(HARNESS / name) for name in sources)]
     try:
         verilate(folder / "sim", "harness", [*options, str(design)], log)

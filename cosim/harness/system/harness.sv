@@ -14,7 +14,6 @@ module harness #(
     parameter int WidthI = 32,    // bits of a word of each HWC's ports
     parameter int WidthW = 32,
     parameter int WidthO = 32,
-    parameter int Slow = 0,       // memories of the clusters are `slow_tcdm`
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
@@ -280,13 +279,13 @@ module harness #(
           .region_end(dram_to[32*Regions*c+:32*Regions]),
           .geometry(dram_shape)
       );
-      if (Slow != 0) begin : slow
-        always_ff @(posedge clk) begin
-          dut.clusters[c].cluster.tcdm.forget     <= clear_now;
-          dut.clusters[c].cluster.tcdm.seed       <= start ^ (32'h85ebca6b * (c + 1));
-          dut.clusters[c].cluster.tcdm.stall_rate <= tcdm_stalls[8*Ports*c+:8*Ports];
-        end
+`ifdef SLOW_TCDM  // the memories are `slow_tcdm`: a branch of `generate` would have to know its ports in any case
+      always_ff @(posedge clk) begin
+        dut.clusters[c].cluster.tcdm.forget     <= clear_now;
+        dut.clusters[c].cluster.tcdm.seed       <= start ^ (32'h85ebca6b * (c + 1));
+        dut.clusters[c].cluster.tcdm.stall_rate <= tcdm_stalls[8*Ports*c+:8*Ports];
       end
+`endif
       for (g = 0; g < Ports; g = g + 1) begin : ports
         // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA.
         localparam int OfHwc = g % 3 == 0 ? WidthI : g % 3 == 1 ? WidthW : WidthO;
