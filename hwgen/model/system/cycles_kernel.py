@@ -228,4 +228,5 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     return run_clusters
 
 
-run_clusters = _cached(digest(arch_bus, arch_commands, arch_dram, tables, channels_kernel, moves_kernel, queues_kernel, dram_kernel))
+PARTS = (arch_bus, arch_commands, arch_dram, tables, channels_kernel, moves_kernel, queues_kernel, dram_kernel)
+run_clusters = _cached(digest(*PARTS))

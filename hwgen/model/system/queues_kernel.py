@@ -105,7 +105,8 @@ def play_cycle(  # type: ignore[no-untyped-def]
     beat, stream, left = row[B_READY] == 1, coming[row[B_OUT] % RING, K_STREAM], row[B_LEFT]
     if not left:
         left = coming[row[B_OUT] % RING, K_BEATS]
-    rests = row[R_STATE] >= IN_DRAIN and _is_drained(row, hwcs, now)
+    state = row[R_STATE]
+    rests = state >= IN_DRAIN and _is_drained(row, hwcs, now)
     pushed, given = _read(row, commands, rests, settled, now)
     bits = fetch(row, coming, p, beat and stream != 0, given)
     loaded = load(row, coming, moves, p, beat and stream == 0, left == 1)
@@ -115,7 +116,7 @@ def play_cycle(  # type: ignore[no-untyped-def]
         row[B_OUT] += left == 1
     for place in range(POSTED, POSTED + 2 * QUEUES):
         row[place] = 0
-    bits |= loaded | stored | (ACTED if given or pushed >= 0 else 0)
+    bits |= loaded | stored | (ACTED if given or pushed >= 0 or row[R_STATE] != state else 0)
     bits |= _move(row, np.int64(LOADS), commands, of_queue, moves, p, loaded & MOVED, waiting_loads)
     bits |= _move(row, np.int64(STORES), commands, of_queue, moves, p, stored & MOVED, waiting_stores)
     bits |= _compute(row, commands, of_queue, hwcs, now)

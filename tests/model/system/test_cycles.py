@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.arch.commands import Command, Queue, configure, encode, end, join, load, settle, start, store, sync
+from hwgen.arch.commands import Command, Opcode, Queue, configure, encode, end, join, load, settle, start, store, sync
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
@@ -15,7 +15,17 @@ from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.system.cycles import PlayedProgram, play_together
 
 SLOW = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
-HARDWARE = ClusterParameters(HwcParameters(), 2)
+HWC = HwcParameters(
+    loops=tuple("myxcykml"),
+    input_marker=4,
+    weight_marker=4,
+    output_marker=3,
+    input_bytes=128,
+    weight_bytes=108,
+    output_bytes=768,
+    cluster=True,
+)
+HARDWARE = ClusterParameters(HWC, 2)
 PROGRAM = 1 << 24
 # From a cluster's start: the fetcher knows the program, offers its burst, which is in the register of the DMA and in
 # that of the interconnect, is accepted, comes out of the DRAM, of the queue of beats and of that of words.
@@ -28,7 +38,9 @@ def played(*programs: Sequence[Command], timing: Dram | None = None, works: Sequ
     whole = [[*commands, end()] for commands in programs]
     return play_together(
         [
-            PlayedProgram(one, works[: sum(each.opcode.name == "START" for each in one)], PROGRAM * k, len(encode(one)))
+            PlayedProgram(
+                one, works[: sum(each.opcode is Opcode.START for each in one)], PROGRAM * k, len(encode(one))
+            )
             for k, one in enumerate(whole)
         ],
         HARDWARE,
