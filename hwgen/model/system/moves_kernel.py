@@ -120,7 +120,10 @@ def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
     if free and row[c + L_PENDING]:
         row[c + L_PENDING] = 0
         bits |= ACTED
+    primes = row[c + N_PRIMES]
     taken, line = _place(row, c, p, beat, free)
+    if primes and not row[c + N_PRIMES]:  # even if the beat stays for the next run
+        bits |= ACTED
     if line:
         row[c + L_PENDING] = line
     bits |= ACTED | READ if taken else (ACTED if line else 0)
