@@ -59,10 +59,13 @@ class PlayedProgram:
     words: int
 
 
-def play_together(programs: Sequence[PlayedProgram], hardware: ClusterParameters, timing: Dram) -> list[ClusterTimes]:
+def play_together(
+    programs: Sequence[PlayedProgram], hardware: ClusterParameters, timing: Dram, *, restless: bool = False
+) -> list[ClusterTimes]:
     """Play the programs of two or more clusters, started one after the other; raises ValueError if one stands still.
 
     The times of each are from its own start on. A queue is busy while its channel has anything to do.
+    ``restless`` : play every cycle of every cluster, which takes longer and changes nothing.
     """
     number = len(programs)
     lists = [_commands(one) for one in programs]
@@ -78,8 +81,8 @@ def play_together(programs: Sequence[PlayedProgram], hardware: ClusterParameters
     settled = np.zeros((number, 1 + max(_settling(one.commands) for one in programs), 1 + tables.QUEUES), np.int64)
     open_rows = np.full((tables.STREAMS * number, timing.banks), -1, np.int64)
     ends = run_clusters(
-        rows, _together(lists), of_queue, _together(moves), _parameters(hardware, timing), *rings, asked, hwcs,
-        settled, open_rows,
+        rows, _together(lists), of_queue, _together(moves), _parameters(hardware, timing, restless), *rings, asked,
+        hwcs, settled, open_rows,
     )  # fmt: skip
     if not ends:
         raise ValueError("program: some command waits for a token that never comes")
@@ -129,11 +132,12 @@ def _row(program: PlayedProgram, hardware: ClusterParameters, number: int) -> In
     return row
 
 
-def _parameters(hardware: ClusterParameters, timing: Dram) -> Ints:
+def _parameters(hardware: ClusterParameters, timing: Dram, restless: bool) -> Ints:
     dma = hardware.dma
     own = [
         dma.burst_window, dma.outstanding, dma.beats_ahead, dma.scattered_bytes, DESCRIPTORS_AHEAD, LINES_AHEAD,
         LINE_READ, COMMANDS_UNDER_WAY, CHUNK_BYTES, CHUNKS_AHEAD, BURST_BEATS - 1, WRITES_IN_ORDER,
+        restless,
     ]  # fmt: skip
     return np.array([*dram_parameters(timing, dma.beat_bytes), *own], np.int64)
 

@@ -39,6 +39,7 @@ from hwgen.model.system.tables import (
     G_FULL,
     G_LAST,
     P_BEATS_KEPT,
+    P_RESTLESS,
     P_WRITES,
     RING,
     STORE,
@@ -196,7 +197,7 @@ def _run_clusters(  # type: ignore[no-untyped-def]
                 row, commands[k], of_queue[k], moves[k], p, rings, hwcs[k], settled[k], now, k == sender,
                 k == addressed, k == answered,
             )  # fmt: skip
-            row[AWAKE] = now + 1 if acts else _wakes(hwcs[k], now)
+            row[AWAKE] = now + 1 if acts or p[P_RESTLESS] else _wakes(hwcs[k], now)
             left -= row[ENDED]
         stays = dram[D_DATA] == 1 and reader < 0
         if number == 1:

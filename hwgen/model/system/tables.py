@@ -4,6 +4,7 @@ A *row* is the state of one cluster. Parts of it that come twice, for loads and 
 """
 
 from hwgen.arch.commands import WORKING_QUEUES
+from hwgen.model.dram.cycles_kernel import DRAM_PARAMETERS
 
 # Commands of a program: queue, what it does, payload words, tokens that it takes and posts (a bit for each queue),
 # mask of HWCs, cycles of what it starts on them.
@@ -21,8 +22,7 @@ DESCRIPTOR = 13
 
 # Parameters, after those of the DRAM (`hwgen.model.dram.cycles_kernel`).
 (P_WINDOW, P_OUTSTANDING, P_BEATS_AHEAD, P_SCATTERED, P_DESCRIPTORS, P_LINES, P_LINE_READ, P_UNDER_WAY, P_CHUNK,
- P_CHUNKS, P_BEATS_KEPT, P_WRITES) = range(6, 18)  # fmt: skip
-PARAMETERS = 18
+ P_CHUNKS, P_BEATS_KEPT, P_WRITES, P_RESTLESS) = range(DRAM_PARAMETERS, DRAM_PARAMETERS + 13)  # fmt: skip
 
 # --- a row: the program ---
 

@@ -1,6 +1,7 @@
 """When the programs of clusters on one DRAM end: small ones worked out by hand, and what holds of all."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -10,9 +11,10 @@ from hwgen.arch.commands import Command, Opcode, Queue, configure, encode, end, 
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
-from hwgen.model.cluster.steps import ClusterTimes
+from hwgen.model.cluster.steps import ClusterTimes, QueueName
 from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.system.cycles import PlayedProgram, play_together
+from tests.random.descriptors import random_descriptors
 
 SLOW = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 HWC = HwcParameters(
@@ -33,7 +35,9 @@ FIRST_WORD = 2 + 1 + 1 + 1 + 1 + 1 + 2 + 1
 HEADER = 1
 
 
-def played(*programs: Sequence[Command], timing: Dram | None = None, works: Sequence[int] = ()) -> list[ClusterTimes]:
+def played(
+    *programs: Sequence[Command], timing: Dram | None = None, works: Sequence[int] = (), restless: bool = False
+) -> list[ClusterTimes]:
     """Each program with its END, in pages of its own."""
     whole = [[*commands, end()] for commands in programs]
     return play_together(
@@ -45,6 +49,7 @@ def played(*programs: Sequence[Command], timing: Dram | None = None, works: Sequ
         ],
         HARDWARE,
         timing or Dram(),
+        restless=restless,
     )
 
 
@@ -101,26 +106,49 @@ def test_who_comes_first_is_served_first() -> None:
 @pytest.mark.parametrize("timing", [Dram(), SLOW])
 @pytest.mark.parametrize("queue", [Queue.LOAD, Queue.STORE])
 def test_moves_take_as_long_as_in_the_model_of_the_dma(queue: Queue, timing: Dram) -> None:
-    """One after the other, so that each is there before the one before it ends; two models that share no line."""
-    rng = Random(f"{queue} {timing}")
+    """Descriptors of all kinds that wait together, on a cluster alone: two models that share no line.
+
+    In the program each of them comes behind the two words of a command.
+    """
+    rng = Random(f"{queue.name} {timing}")
+    loads = queue is Queue.LOAD
+    for _ in range(40):
+        moves = random_descriptors(rng, 4, loads=loads)
+        commands = [(load if loads else store)(one.encode()) for one in moves]
+        commands[0] = replace(commands[0], takes=frozenset({Queue.COMPUTE}))
+        (found,) = played([start(1), join(1, posts=[queue]), *commands], works=[2000], timing=timing)
+        expected = (load_times if loads else store_times)(moves, timing=timing)
+        name: QueueName = "load" if loads else "store"
+        assert -1 <= found.busy[name] - (expected.ends[-1] - expected.begins[0]) <= 1 + 2 * (len(moves) - 1), moves
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 3])
+def test_that_clusters_which_rest_are_not_played_changes_nothing(clusters: int) -> None:
+    rng = Random(clusters)
     for _ in range(12):
-        moves = [
-            move(
-                rng.randrange(1 << 14),
-                rng.choice([4, 7, 64, 129, 640]),
-                count_1=rng.randint(1, 5),
-                dram_stride_1=rng.choice([7, 64, 700, 4096]),
-                tcdm_stride_1=640,
-            )
-            for _ in range(3)
-        ]
-        make, times = (load, load_times) if queue is Queue.LOAD else (store, store_times)
-        waits = [start(1), join(1, posts=[queue])]
-        commands = [make(one.encode(), takes=[Queue.COMPUTE] if not k else []) for k, one in enumerate(moves)]
-        (found,) = played([*waits, *commands], works=[2000], timing=timing)
-        expected = times(moves, timing=timing)
-        name = "load" if queue is Queue.LOAD else "store"
-        assert found.busy[name] == pytest.approx(expected.ends[-1] - expected.begins[0], abs=1), moves
+        timing = rng.choice([Dram(), SLOW])
+        programs = [random_program(rng) for _ in range(clusters)]
+        works = [rng.randint(1, 900) for _ in range(40)]
+        found, slow = (played(*programs, timing=timing, works=works, restless=restless) for restless in (False, True))
+        assert found == slow
+
+
+def random_program(rng: Random) -> list[Command]:
+    """Tiles: their loads, work, stores, some of which wait for each other."""
+    found: list[Command] = []
+    for _ in range(rng.randint(1, 6)):
+        serial = [Queue.STORE] if found and rng.random() < 0.5 else []
+        if serial:
+            found[-1] = replace(found[-1], posts=frozenset({Queue.LOAD}))
+        loads = [load(one.encode()) for one in random_descriptors(rng, rng.randint(1, 4), loads=True)]
+        loads[0] = replace(loads[0], takes=frozenset(serial))
+        loads[-1] = replace(loads[-1], posts=frozenset({Queue.COMPUTE}))
+        stores = [store(one.encode()) for one in random_descriptors(rng, rng.randint(1, 3), loads=False)]
+        stores[0] = replace(stores[0], takes=frozenset({Queue.COMPUTE}))
+        settings = [configure(rng.randint(1, 3), 0x100, [0] * rng.randint(1, 30)) for _ in range(rng.randint(0, 3))]
+        work = [start(1, takes=[Queue.LOAD]), start(2), join(3, posts=[Queue.STORE])]
+        found += [*loads, *settings, *work, *stores]
+    return found
 
 
 def test_a_token_that_never_comes() -> None:
