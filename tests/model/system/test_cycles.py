@@ -112,7 +112,7 @@ def test_moves_take_as_long_as_in_the_model_of_the_dma(queue: Queue, timing: Dra
     """
     rng = Random(f"{queue.name} {timing}")
     loads = queue is Queue.LOAD
-    for _ in range(40):
+    for _ in range(20):
         moves = random_descriptors(rng, 4, loads=loads)
         commands = [(load if loads else store)(one.encode()) for one in moves]
         commands[0] = replace(commands[0], takes=frozenset({Queue.COMPUTE}))
@@ -125,7 +125,7 @@ def test_moves_take_as_long_as_in_the_model_of_the_dma(queue: Queue, timing: Dra
 @pytest.mark.parametrize("clusters", [1, 2, 3])
 def test_that_clusters_which_rest_are_not_played_changes_nothing(clusters: int) -> None:
     rng = Random(clusters)
-    for _ in range(12):
+    for _ in range(6):
         timing = rng.choice([Dram(), SLOW])
         programs = [random_program(rng) for _ in range(clusters)]
         works = [rng.randint(1, 900) for _ in range(40)]
