@@ -17,6 +17,7 @@ __all__ = [
     "SUM_BYTES",
     "WORD_BITS",
     "WORD_BYTES",
+    "WRITES_IN_ORDER",
     "WriteAnswers",
     "beat_bytes",
     "burst_window",
@@ -34,6 +35,8 @@ BURST_BEATS = 256
 """Most beats of an AXI4 burst."""
 MOST_MASTERS = 16
 """Masters that an AXI4 interconnect joins, at most."""
+WRITES_IN_ORDER = 16
+"""Write bursts that the slave of an AXI4 interconnect has accepted and whose data have not ended, at most."""
 PAGE_BYTES = 4096
 """No AXI4 burst crosses a multiple of it. Regions of the DRAM begin on one."""
 

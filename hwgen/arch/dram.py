@@ -3,7 +3,6 @@
 `Dram` is the one type of its timing; the hardware files have it under ``dram``, so it is defined with them.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -56,17 +55,11 @@ class OpenRows:
     """The row that each bank holds open for one stream of accesses. Row r is in bank r mod banks.
 
     The load, the store and the program stream have open rows of their own, so that misses do not depend on timing.
-    ``opened`` : rows that are open before the first access.
     """
 
-    def __init__(self, dram: Dram, opened: Iterable[int] = ()) -> None:
+    def __init__(self, dram: Dram) -> None:
         self._dram = dram
-        self._rows = {row % dram.banks: row for row in opened}
-
-    @property
-    def opened(self) -> tuple[int, ...]:
-        """The rows that are open, each in a bank of its own."""
-        return tuple(self._rows.values())
+        self._rows: dict[int, int] = {}
 
     def misses(self, address: int) -> bool:
         """Access an address; whether another row was open in its bank, or none."""

@@ -45,6 +45,7 @@ __all__ = [
     "PORT_ISSUE",
     "PROGRAM_END",
     "PROGRAM_START",
+    "PROGRAM_STARTED",
     "QUEUED",
     "REQUEST_TO_ANSWER",
     "ROW_ADDRESS",
@@ -210,6 +211,9 @@ SETTLED = 3
 the channel, and the state Drain of `cluster.command_queues`."""
 PROGRAM_END = 4
 """From the end of the last command to that of the program."""
+PROGRAM_STARTED = 2
+"""From the start to where `dma.program_fetch` has a program to fetch: the registers of the start in `cluster.cluster`
+and of the words that are to be fetched."""
 MOVE_LEAD = 19
 """From the first word of a packed descriptor to its first data, and from its last data to its end, without the
 time of the DRAM: a load of one beat takes so long."""

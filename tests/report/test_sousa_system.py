@@ -42,7 +42,7 @@ def test_nests_of_a_network_run_on_the_clusters() -> None:
     assert overlapped <= serial
     program = compile_system(best.schedule, HARDWARE, 4, best.mapping.slicing, serial=True)
     assert len(program.programs) == 4
-    assert system_times(program).total == pytest.approx(best.expected, rel=0.3)
+    assert system_times(program).total == pytest.approx(best.expected, rel=0.35)
 
 
 def cost(cycles: float, measured: int | None = None, moving: float = 50, computing: float = 40) -> Cost:

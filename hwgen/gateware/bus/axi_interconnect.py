@@ -7,13 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO, SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import BURST_BEATS, master_bits
+from hwgen.arch.bus import BURST_BEATS, WRITES_IN_ORDER, master_bits
 from hwgen.gateware.bus.axi import ID_BITS, USER_BITS, AxiSignature
 
 __all__ = ["AxiInterconnect", "BurstArbiter"]
-
-WRITES_IN_ORDER = 16
-"""Write bursts whose address the slave has accepted and whose data have not come to an end, at most."""
 
 REQUEST = data.StructLayout({"id": ID_BITS, "addr": 32, "len": 8, "size": 3, "burst": 2, "user": USER_BITS})
 """What is on AR or AW beside the handshake."""

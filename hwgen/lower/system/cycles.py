@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from hwgen.arch.dram import Dram
 from hwgen.arch.system import START_AFTER_START
-from hwgen.lower.cluster.cycles import clusters_cycles
+from hwgen.lower.cluster.cycles import works_of
 from hwgen.lower.system.program import SystemProgram
-from hwgen.model.cluster.cycles import ClusterTimes
+from hwgen.model.cluster.steps import ClusterTimes
+from hwgen.model.system.cycles import PlayedProgram, play_together
 
 __all__ = ["SystemTimes", "system_times"]
 
@@ -22,6 +23,10 @@ class SystemTimes:
 def system_times(program: SystemProgram, timing: Dram | None = None) -> SystemTimes:
     """The times with a DRAM of this timing; None: the hardware's own."""
     timing = timing or program.programs[0].cluster.dram or Dram()
-    times = clusters_cycles(program.programs, timing)
+    played = [
+        PlayedProgram(one.commands, tuple(works_of(one)), one.layout.program, len(one.words))
+        for one in program.programs
+    ]
+    times = play_together(played, program.programs[0].hardware, timing)
     total = max(START_AFTER_START * number + one.total for number, one in enumerate(times))
     return SystemTimes(total, tuple(times))

@@ -1,4 +1,6 @@
-"""Cycles of a cluster's program: three in-order queues, tokens between them, HWCs and DMA in parallel.
+"""Cycles of a cluster's program, fast enough for a search: three in-order queues, tokens, HWCs and DMA in parallel.
+
+Those of several clusters on one DRAM are in `hwgen.model.system.cycles`.
 
 The duration of each command alone is given; this model finds when each command starts. Loads and stores share the
 DRAM: if their total demand exceeds its bandwidth, each gets its demand, but at most half if the other demands that
@@ -19,11 +21,10 @@ from hwgen.arch.latency import (
     PROGRAM_END,
     SETTLED,
 )
-from hwgen.arch.system import START_AFTER_START
-from hwgen.model.cluster.channels import Chunk, Server, Turns, moving, rates_of
+from hwgen.model.cluster.channels import Chunk, Server, moving, rates_of
 from hwgen.model.cluster.steps import ClusterTimes, Fetch, QueueName, Step
 
-__all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate", "simulate_together"]
+__all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate"]
 
 QUEUES: tuple[QueueName, ...] = ("load", "compute", "store")
 
@@ -38,48 +39,27 @@ def simulate(steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | N
 
     Raises ValueError if the program deadlocks.
     """
-    return simulate_together([(steps, fetch)], room)[0]
-
-
-def simulate_together(
-    programs: Sequence[tuple[Sequence[Step], Fetch | None]], room: dict[QueueName, int]
-) -> list[ClusterTimes]:
-    """Play the programs of several clusters that share a DRAM, all started at once; see `simulate`.
-
-    They start one after the other in fact, which here decides only whose bursts come first.
-
-    Loads of all clusters have half of the DRAM's time at least, and so have stores. Where they want more among
-    themselves they take turns, burst by burst (`Turns`), on the DRAM and on the data channels, a beat a cycle.
-    """
-    every = [_Simulation(steps, room, fetch, number) for number, (steps, fetch) in enumerate(programs)]
-    servers, turns = [server for one in every for server in one.moving], Turns()
+    one = _Simulation(steps, room, fetch)
     while True:
-        for one in every:
-            backlog = sum(chunk.takes for other in every if other is not one for chunk in other.coming)
-            while one.settle(servers, backlog):
-                pass
-        rates = rates_of(servers, turns)
-        events = [one.events(rates) for one in every]
-        if not any(events):
-            return [one.times() for one in every]
-        soonest = min([*turns.events(servers, rates), *(event for own in events for event in own)])
-        turns.advance(soonest, servers, rates)
-        for one, own in zip(every, events, strict=True):
-            if own or not one.ended:
-                one.advance(soonest, rates)
+        while one.settle():
+            pass
+        rates = rates_of(one.moving)
+        events = one.events(rates)
+        if not events:
+            return one.times()
+        one.advance(min(events), rates)
 
 
 class _Simulation:
-    """The state of one cluster between two events."""
+    """The state between two events."""
 
-    def __init__(self, steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None, number: int) -> None:
+    def __init__(self, steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None) -> None:
         self._steps, self._next = steps, 0
         self._fetch, self._asked = fetch, 0
         self._words = float("inf") if fetch is None else 0
         self.coming: list[Chunk] = []
-        self._servers = {name: Server(name, room[name], number) for name in QUEUES}
+        self._servers = {name: Server(name, room[name]) for name in QUEUES}
         self._tokens: dict[tuple[QueueName, QueueName], int] = defaultdict(int)
-        self._started = START_AFTER_START * number
         self._now, self._reading, self._stage = 0.0, 0.0, "words"
         self._hwcs: dict[int, float] = defaultdict(float)
         self._busy: dict[QueueName, float] = dict.fromkeys(QUEUES, 0.0)
@@ -112,17 +92,13 @@ class _Simulation:
 
     # --- events at one time ---
 
-    def settle(self, sharing: Sequence[Server], backlog: float) -> bool:
-        """Start and end every command that can. Returns whether anything changed.
-
-        ``sharing`` : the servers of all clusters that share the DRAM. ``backlog`` : cycles that chunks of other
-        clusters' programs take, requested before.
-        """
-        changed = self._take() or self._ask(sharing, backlog)
+    def settle(self) -> bool:
+        """Start and end every command that can. Returns whether anything changed."""
+        changed = self._take() or self._ask()
         if self._next < len(self._steps) and self._reading <= 1e-9:
             changed = self._read(self._steps[self._next]) or changed
         for server in self._servers.values():
-            changed |= self._begin(server, backlog) or self._end(server)
+            changed |= self._begin(server) or self._end(server)
         return changed or self._reach()
 
     def _take(self) -> bool:
@@ -162,35 +138,23 @@ class _Simulation:
         load.held += max(chunk.takes * step.share, beats * step.stands)
         return chunk.after + chunk.takes * step.share
 
-    def _ask(self, sharing: Sequence[Server], backlog: float) -> bool:
+    def _ask(self) -> bool:
         """Request chunks of the program. Returns whether there is one."""
         fetch, changed, mine = self._fetch, False, self._servers["load"]
         if fetch is None:
             return False
         while self._asked < len(fetch.chunks) and self._words + fetch.words * (1 + len(self.coming)) <= fetch.room:
-            cycles, at_work = fetch.chunks[self._asked], moving(sharing)
-            loads = max(1, sum(one.name == "load" for one, _ in at_work))
-            before = mine.requested(self._now, loads)
-            others = sum(one.requested(self._now, loads) for one, _ in at_work if one.name == "load")
-            ahead = max(self.coming[-1].left if self.coming else 0.0, backlog + (0.0 if before else others))
+            cycles = fetch.chunks[self._asked]
+            before = mine.requested(self._now)
+            ahead = self.coming[-1].left if self.coming else 0.0
             coming = (fetch.ask if self._asked else fetch.first) + max(fetch.latency, ahead + cycles)
             after = max(0, fetch.ask - LOAD_ADDRESS_REGISTERS - LINE_WRITTEN)
             place = max([mine.moved + before, *(one.at for one in self.coming if one.at is not None)])
             self.coming.append(Chunk(coming, cycles, place, after))
-            rates = rates_of(sharing)
-            for server, step in at_work:
-                if server is mine:
-                    continue
-                several = sum(one.name == server.name for one, _ in at_work)
-                taken = max(cycles, fetch.beats) if server.name == "load" else cycles
-                # Several moves of a kind that hold each other up leave nothing of what they share.
-                rate = rates[id(server)]
-                taken *= rate * (1.0 if several > 1 and rate < 1 else max(step.share, step.stands))
-                # Requests made before are not delayed; the following ones are.
-                if server.name == "store" or server.left > server.requested(self._now, several):
-                    server.left += taken
-                else:
-                    server.delay += taken
+            rates = rates_of(self.moving)
+            for server, step in moving(self.moving):
+                if server is not mine:
+                    server.left += cycles * (rates[id(server)] * max(step.share, step.stands))
             self._asked += 1
             changed = True
         return changed
@@ -243,7 +207,7 @@ class _Simulation:
         """Whether all words of a pushed command have arrived."""
         return self._stage != "payload" or self._steps[self._next] is not step
 
-    def _begin(self, server: Server, backlog: float) -> bool:
+    def _begin(self, server: Server) -> bool:
         if server.present is not None or not server.commands:
             return False
         step = server.commands[0]
@@ -263,12 +227,11 @@ class _Simulation:
         server.words = step.payload
         if step.cycles and server.rested:
             server.left += COMMAND_TAKEN + step.lead
-            server.held = backlog if server.name == "load" else 0.0
+            server.held = 0.0
         elif step.cycles:
             server.left = max(server.left, server.first + step.soonest - self._now) + server.delay
         server.delay = 0
         server.takes = server.left
-        server.came = self._now + self._started if server.rested else server.came
         server.rested = False
         return True
 

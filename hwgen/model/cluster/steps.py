@@ -21,7 +21,6 @@ class Step:
     lead : additional cycles of a move that starts with the channel idle.
     soonest : cycles from its first word to its end, at least; 0 where the moves before it always take longer.
     demand : cycles for which the move occupies the DRAM.
-    burst : of these, for one of its bursts; 0: bursts are taken to be short.
     beats : cycles for which the move keeps its data channel if others wait: its beats, or those of a store's bursts.
     share : fraction of ``cycles`` in which a competing access to the DRAM would stall it.
     stands : fraction of ``cycles`` in which its beats stand on the read data channel.
@@ -38,7 +37,6 @@ class Step:
     lead: float = 0
     soonest: float = 0
     demand: float = 0
-    burst: float = 0
     beats: float = 0
     share: float = 0
     stands: float = 0

@@ -51,9 +51,9 @@ class Times:
 class _Dram:
     """When beats of one stream may move, in their order."""
 
-    def __init__(self, dma: DmaParameters, timing: Dram, opened: Sequence[int]) -> None:
+    def __init__(self, dma: DmaParameters, timing: Dram) -> None:
         self._dma, self._timing = dma, timing
-        self._rows = OpenRows(timing, opened)
+        self._rows = OpenRows(timing)
         self._free, self._spare = 0, 0.0
 
     def beats(self, accepted: int, begin: int, size: int, first: int) -> Iterator[int]:
@@ -163,12 +163,10 @@ class _Aligner:
 class _Loads:
     """The load channel."""
 
-    def __init__(
-        self, dma: DmaParameters, timing: Dram, moves: Sequence[Descriptor], opened: Sequence[int], *, serial: bool
-    ) -> None:
+    def __init__(self, dma: DmaParameters, timing: Dram, moves: Sequence[Descriptor], *, serial: bool) -> None:
         self._dma = dma
         self._latency = max(1, timing.latency)
-        self._dram = _Dram(dma, timing, opened)
+        self._dram = _Dram(dma, timing)
         self._front = _Front(dma, moves, serial=serial)
         self._bursts = self._front.bursts(self._offer)
         self._issued = 0
@@ -254,11 +252,9 @@ class _Loads:
 class _Stores:
     """The store channel."""
 
-    def __init__(
-        self, dma: DmaParameters, timing: Dram, moves: Sequence[Descriptor], opened: Sequence[int], *, serial: bool
-    ) -> None:
+    def __init__(self, dma: DmaParameters, timing: Dram, moves: Sequence[Descriptor], *, serial: bool) -> None:
         self._dma, self._timing = dma, timing
-        self._dram = _Dram(dma, timing, opened)
+        self._dram = _Dram(dma, timing)
         self._front = _Front(dma, moves, serial=serial)
         self._bursts = self._front.bursts(self._offer)
         self._answered: list[int] = []  # of each burst
@@ -354,14 +350,10 @@ def load_times(
     dma: DmaParameters | None = None,
     timing: Dram | None = None,
     *,
-    opened: Sequence[int] = (),
     serial: bool = False,
 ) -> Times:
-    """When load descriptors begin and end that are offered at once, or with ``serial`` each after the one before.
-
-    ``opened`` : rows of the DRAM that are open at the beginning.
-    """
-    return _Loads(dma or DmaParameters(), timing or Dram(), moves, opened, serial=serial).times()
+    """When load descriptors begin and end that are offered at once, or with ``serial`` each after the one before."""
+    return _Loads(dma or DmaParameters(), timing or Dram(), moves, serial=serial).times()
 
 
 def store_times(
@@ -369,8 +361,7 @@ def store_times(
     dma: DmaParameters | None = None,
     timing: Dram | None = None,
     *,
-    opened: Sequence[int] = (),
     serial: bool = False,
 ) -> Times:
     """When store descriptors begin and end; see `load_times`."""
-    return _Stores(dma or DmaParameters(), timing or Dram(), moves, opened, serial=serial).times()
+    return _Stores(dma or DmaParameters(), timing or Dram(), moves, serial=serial).times()

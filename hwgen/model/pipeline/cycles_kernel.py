@@ -13,8 +13,9 @@ from numba import njit
 from hwgen.arch import latency
 from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
 from hwgen.model.core.compiled import digest
-from hwgen.model.pipeline import dram_kernel, kernel_tables, movers_kernel, streams_kernel, turns_kernel
-from hwgen.model.pipeline.dram_kernel import P_OVERLAP_IN, P_OVERLAP_OUT, P_PATIENCE, begin_dram
+from hwgen.model.dram import cycles_kernel as dram_kernel
+from hwgen.model.dram.cycles_kernel import begin_dram
+from hwgen.model.pipeline import kernel_tables, movers_kernel, streams_kernel, turns_kernel
 from hwgen.model.pipeline.kernel_tables import (
     AT_COLUMN,
     AT_LINE,
@@ -87,7 +88,16 @@ from hwgen.model.pipeline.kernel_tables import (
     VALID,
     W_START,
 )
-from hwgen.model.pipeline.movers_kernel import begin_movers, count_empty, is_idle, pass_cycle, prepare
+from hwgen.model.pipeline.movers_kernel import (
+    P_OVERLAP_IN,
+    P_OVERLAP_OUT,
+    P_PATIENCE,
+    begin_movers,
+    count_empty,
+    is_idle,
+    pass_cycle,
+    prepare,
+)
 from hwgen.model.pipeline.streams_kernel import incoming, outgoing, registered, streams
 from hwgen.model.pipeline.turns_kernel import all_begun, begin_first, begin_next, pass_turns
 

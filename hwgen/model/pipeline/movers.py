@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.dram import Dram, ticks
+from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline.movers import ORDERS_AHEAD, MoverParameters
+from hwgen.model.dram.cycles_kernel import dram_parameters
 
 __all__ = ["NO_MOVERS", "DramPath", "MovedStream", "MoverTables"]
 
@@ -75,10 +76,10 @@ class DramPath:
         for one in self.streams:
             rows.append((one.reads, one.beat, one.after, one.order, first, first + len(one.start), one.lines))
             first += len(one.start)
-        p, d = self.movers, self.dram
+        p = self.movers
         parameters = [
-            p.beat_bytes, p.burst_bytes, p.queue, p.outstanding, ORDERS_AHEAD, d.latency, d.miss_cycles,
-            ticks(d.block_cycles), d.row_bytes, d.banks, *self.overlap, self._patience(),
+            *dram_parameters(self.dram, p.beat_bytes), p.burst_bytes, p.queue, p.outstanding, ORDERS_AHEAD,
+            *self.overlap, self._patience(),
         ]  # fmt: skip
         none = np.zeros(0, np.int64)
         of = [one.maps or (-1,) * len(one.start) for one in self.streams]

@@ -8,24 +8,36 @@ in the next cycle.
 import numpy as np
 from numba import njit
 
-from hwgen.model.pipeline.dram_kernel import (
+from hwgen.model.dram.cycles_kernel import (
     D_ANSWER,
     D_ANSWER_OF,
     D_DATA,
     D_DATA_LAST,
     D_DATA_OF,
-    P_BURST,
-    P_ORDERS,
-    P_OUTSTANDING,
-    P_QUEUE,
+    DRAM_PARAMETERS,
     P_WIDTH,
     dram_cycle,
     takes_data,
 )  # fmt: skip
 from hwgen.model.pipeline.kernel_tables import L_EMPTY, L_LEAD, L_PASSES, L_RUNS_IN, L_RUNS_OUT, L_UNWRITTEN, M_LINES
 
-__all__ = ["begin_movers", "count_empty", "give", "is_idle", "offer_turn", "pass_cycle", "prepare", "take"]
+__all__ = [
+    "P_OVERLAP_IN",
+    "P_OVERLAP_OUT",
+    "P_PATIENCE",
+    "begin_movers",
+    "count_empty",
+    "give",
+    "is_idle",
+    "offer_turn",
+    "pass_cycle",
+    "prepare",
+    "take",
+]
 
+(P_BURST, P_QUEUE, P_OUTSTANDING, P_ORDERS, P_OVERLAP_IN, P_OVERLAP_OUT, P_PATIENCE) = range(
+    DRAM_PARAMETERS, DRAM_PARAMETERS + 7
+)
 # The table of movers: those that read, then those that write, each in the order of its number. Those that read have
 # `V_READS`. `V_AFTER`: the mover whose lines have to be written before; `V_ORDER`: the one that reads the order;
 # `V_LINES`: lines of a tile, where lines are waited for. The runs are those of all tiles.
@@ -158,10 +170,11 @@ def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, ke
     for v in range(len(movers)):
         _choose_run(movers, p, stops, of, state, v, v == reader, left, behind)
     _answers(movers, starts, stops, of, p, state, dram, left, behind)
+    # Movers have room for what they ask for.
     dram_cycle(
         p, dram, queues, rows, kept,
         read_goes, port[A_READ_FIRST], port[A_READ_LAST], port[A_READER],
-        write_goes, port[A_WRITE_FIRST], port[A_WRITE_LAST], port[A_WRITER], data_goes,
+        write_goes, port[A_WRITE_FIRST], port[A_WRITE_LAST], port[A_WRITER], data_goes, np.int64(0),
     )  # fmt: skip
     if data_goes:
         state[port[A_WRITER], U_WORDS] -= 1

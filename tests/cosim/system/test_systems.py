@@ -23,8 +23,9 @@ from tests.random.clusters import cluster_schedules
 from tests.random.layers import hwc
 
 TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
-MOST_ERROR, MEAN_ERROR = 0.10, 0.06
-"""By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all."""
+MOST_ERROR, MEAN_ERROR = 0.01, 0.004
+"""By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all. What is not
+predicted are waits at the banks of a memory."""
 SLVERR, DECERR = 2, 3
 SHARED: dict[Partition, tuple[int, ...]] = {"KS": (0, 1, 3), "OFM": (1, 2, 3)}
 """Which of the random layers have two shares."""
@@ -60,8 +61,8 @@ def test_counts_of_each_cluster_and_outputs(partition: Partition) -> None:
 
 
 def test_cycles_of_clusters_that_do_one_thing_after_the_other() -> None:
-    """Who comes to a slow DRAM first is served first; as if they shared it, the first two took 21 and 7 % more."""
-    chosen: list[tuple[int, Partition]] = [(0, "KS"), (3, "OFM"), (3, "KS")]
+    """With a DRAM that takes its time; those of a layer whose ports never meet at a bank are right to the cycle."""
+    chosen: list[tuple[int, Partition]] = [(0, "KS"), (3, "OFM"), (3, "KS"), (1, "KS"), (1, "OFM")]
     tasks = [
         prepare_system(cases()[number], hardware(), 2, partition, timing=TIMING, serial=True)
         for number, partition in chosen
@@ -70,6 +71,7 @@ def test_cycles_of_clusters_that_do_one_thing_after_the_other() -> None:
     errors = [abs(one.predicted_cycles / one.cycles - 1) for one in results]
     assert all(one.passed for one in results)
     assert max(errors) <= MOST_ERROR, errors
+    assert [one.predicted_cycles - one.cycles for one in results[3:]] == [0, 0]
 
 
 def test_the_harness_of_long_runs(tmp_path: Path) -> None:

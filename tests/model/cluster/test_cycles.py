@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from hwgen.model.cluster.cycles import Fetch, QueueName, Step, simulate, simulate_together
+from hwgen.model.cluster.cycles import Fetch, QueueName, Step, simulate
 
 ROOM: dict[QueueName, int] = {"load": 64, "compute": 128, "store": 64}
 READ, TAKE, END = 3, 2, 4
@@ -91,60 +91,6 @@ def test_loads_and_stores_share_the_dram() -> None:
     assert both(1000, 200) > alone + 150
 
 
-def test_clusters_share_the_dram_and_the_channels() -> None:
-    def together(*loads: Step) -> list[float]:
-        return [times.total - READ - END for times in simulate_together([([one], None) for one in loads], ROOM)]
-
-    alone = TAKE + 200
-    assert together(load(200, demand=80)) == [alone]
-    # 3 x 80 of 202 cycles: each gets a third of the DRAM while all load, and the channel is a beat a cycle.
-    assert together(*3 * [load(200, demand=80)]) == pytest.approx(3 * [3 * 80])
-    assert together(*3 * [load(200, beats=80)]) == pytest.approx(3 * [3 * 80])
-    assert together(*2 * [load(200, demand=80)]) == [alone, alone]
-    # Who needs less than its part gets what it needs; the others share the rest.
-    small, *large = together(load(200, demand=20), *2 * [load(200, demand=180)])
-    assert small == alone
-    assert large == pytest.approx(2 * [2 * 180 + 20])
-    # Stores have the other half.
-    loads, stores = simulate_together([([load(200, demand=202)], None), ([store(200, demand=202)], None)], ROOM)
-    assert loads.total == stores.total == pytest.approx(READ + 2 * alone + END)
-
-
-def test_bursts_of_several_clusters_take_turns() -> None:
-    def together(burst: float, *demands: float) -> list[float]:
-        loads = [load(demand + 40, demand=demand, burst=burst, requests=demand / max(burst, 1)) for demand in demands]
-        return [times.total - READ - END for times in simulate_together([([one], None) for one in loads], ROOM)]
-
-    # One burst is asked for ahead. The DRAM is never idle: what a load wants less than all of it, the next one gets.
-    first, second, third = together(100, 200, 200, 200)
-    assert first < second < third
-    assert third - second == pytest.approx(100, rel=0.3)
-    assert 3 * 200 <= third <= 3 * 200 + TAKE + 40
-    # Short bursts are as if all moved at once.
-    short, fluid = together(1, 200, 200, 200), together(0, 200, 200, 200)
-    assert short == pytest.approx(fluid, rel=0.02)
-    # A cluster that waits for its turn is as late as the others are: nothing is lost, one after the other.
-    assert together(1000, 200, 200)[1] > together(1000, 200, 200)[0] + 150
-
-
-def test_a_load_waits_for_what_other_clusters_fetch_of_their_programs() -> None:
-    alone = simulate([load(200, demand=100)], ROOM).total
-    chunks = Fetch(6, 4, 0, (70, 50), 16, 32, 64)
-    fetching: tuple[list[Step], Fetch] = ([Step("compute", 15, mask=1)], chunks)
-    late, _ = simulate_together([([load(200, demand=100)], None), fetching], ROOM)
-    assert late.total == alone + 70 + 50
-    # One that is asked for while several loads have all of the DRAM delays each of them by all that it takes:
-    # two are pending when the loads begin, the third is asked for when the first has been read.
-    steps = [*[Step("compute", 15, mask=1)] * 5, join()]
-    room: dict[QueueName, int] = {**ROOM, "compute": 512}
-    busy = [([load(2000, demand=2000, requests=100)], None) for _ in range(2)]
-    before = simulate_together(busy, room)
-    after = simulate_together([*busy, (steps, Fetch(6, 4, 0, (16, 16, 60), 16, 32, 64))], room)
-    assert [one.total - two.total for one, two in zip(after, before, strict=False)] == pytest.approx(
-        2 * [16 + 16 + 60]
-    )
-
-
 def test_a_full_queue_holds_up_the_reader() -> None:
     steps = [start(1000), *[Step("compute", 60, mask=1)] * 3, load(900)]
     assert simulate(steps, ROOM).total > 1900
@@ -195,7 +141,7 @@ def test_a_chunk_waits_for_all_loads_that_were_asked_for_before() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs_end(seed: int) -> None:
-    """Whatever is asked for comes, and time goes on: of one cluster and of two."""
+    """Whatever is asked for comes, and time goes on."""
     rng = Random(seed)
 
     def program() -> tuple[list[Step], Fetch]:
@@ -215,8 +161,8 @@ def test_random_programs_end(seed: int) -> None:
         chunks = tuple(rng.choice([0.0, 18.0, 48.0]) for _ in range(-(-words // 32)))
         return steps, Fetch(6, 4, rng.choice([1, 20]), chunks, 16, 32, 64)
 
-    programs = [program() for _ in range(1 + seed % 2)]
-    for (steps, _), times in zip(programs, simulate_together(programs, ROOM), strict=True):
-        assert times.total >= sum(step.cycles for step in steps if step.queue == "load")
-        assert times.total >= sum(step.payload + 1 for step in steps)
-        assert times.busy["load"] <= times.total
+    steps, fetch = program()
+    times = simulate(steps, ROOM, fetch)
+    assert times.total >= sum(step.cycles for step in steps if step.queue == "load")
+    assert times.total >= sum(step.payload + 1 for step in steps)
+    assert times.busy["load"] <= times.total

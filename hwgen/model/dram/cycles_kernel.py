@@ -1,18 +1,33 @@
-"""The compiled model of a DRAM behind an AXI4 port, cycle by cycle, whose master accepts every answer at once.
+"""The compiled model of a DRAM behind an AXI4 port, cycle by cycle.
 
-It moves blocks one at a time, reads and writes in turn, each in its order; open rows are kept for each mover. See
-`hwgen.arch.dram`.
+It moves blocks one at a time, reads and writes in turn, each in its order; open rows are kept for each stream. A beat
+that was read waits until it is taken; answers to writes are taken at once. See `hwgen.arch.dram`.
 """
 
 import numpy as np
 from numba import njit
 
-from hwgen.arch.dram import BLOCK_BYTES, TICKS
+from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, ticks
 
-__all__ = ["D_ANSWER", "D_ANSWER_OF", "D_DATA", "D_DATA_LAST", "D_DATA_OF", "begin_dram", "dram_cycle", "takes_data"]
+__all__ = [
+    "DRAM_PARAMETERS",
+    "D_ANSWER",
+    "D_ANSWER_OF",
+    "D_DATA",
+    "D_DATA_LAST",
+    "D_DATA_OF",
+    "P_WIDTH",
+    "advance_idle",
+    "begin_dram",
+    "dram_cycle",
+    "dram_parameters",
+    "is_at_rest",
+    "takes_data",
+]
 
-(P_WIDTH, P_BURST, P_QUEUE, P_OUTSTANDING, P_ORDERS, P_LATENCY, P_MISS, P_BLOCK, P_ROW, P_BANKS, P_OVERLAP_IN,
- P_OVERLAP_OUT, P_PATIENCE) = range(13)  # fmt: skip
+P_WIDTH, P_LATENCY, P_MISS, P_BLOCK, P_ROW, P_BANKS = range(6)
+DRAM_PARAMETERS = 6
+"""Those come first in the array of parameters, see `dram_parameters`; others may follow."""
 # What it shows in a cycle: whether an address is accepted, a beat that was read, an answer.
 D_READ_OPEN, D_WRITE_OPEN, D_DATA, D_DATA_OF, D_DATA_LAST, D_ANSWER, D_ANSWER_OF = range(7)
 # The block that it moves, and the time.
@@ -23,13 +38,19 @@ READ, WRITE = 11, 17
 O_IN, O_MOVE, O_OUT, O_CREDIT, O_BEAT, O_BLOCK = range(6)
 D_DONE_IN, D_DONE_OUT = 23, 24
 DRAM = 25
-# A burst in a queue: first and last byte, mover, time.
-F_FIRST, F_LAST, F_MOVER, F_TIME = range(4)
+# A burst in a queue: first and last byte, stream, time.
+F_FIRST, F_LAST, F_STREAM, F_TIME = range(4)
 READS, WRITES, DONE = range(3)
 SLOTS = 16
 MOST = 15
 """Bursts that it accepts in each direction before the oldest has gone."""
 K_WROTE = 2
+
+
+def dram_parameters(timing: Dram, beat_bytes: int) -> list[int]:
+    """The parameters of a DRAM of this timing behind a port of this width."""
+    blocks = ticks(timing.block_cycles)
+    return [beat_bytes, timing.latency, timing.miss_cycles, blocks, timing.row_bytes, timing.banks]
 
 
 @njit
@@ -38,6 +59,23 @@ def begin_dram():  # type: ignore[no-untyped-def]
     dram = np.zeros(DRAM, np.int64)
     dram[D_READ_OPEN], dram[D_WRITE_OPEN] = 1, 1
     return dram, np.zeros((3, SLOTS, 4), np.int64)
+
+
+@njit
+def is_at_rest(dram):  # type: ignore[no-untyped-def]
+    """Whether nothing is under way, so that cycles without a handshake change nothing but the time."""
+    return (
+        dram[READ + O_IN] == dram[READ + O_OUT]
+        and dram[WRITE + O_IN] == dram[WRITE + O_OUT]
+        and dram[D_DONE_IN] == dram[D_DONE_OUT]
+        and not (dram[D_DATA] or dram[D_ANSWER] or dram[D_MOVING])
+    )
+
+
+@njit
+def advance_idle(dram, cycles):  # type: ignore[no-untyped-def]
+    """Let time pass in which it is at rest."""
+    dram[D_NOW] += cycles
 
 
 @njit
@@ -53,13 +91,18 @@ def takes_data(read, write, addressed, p, dram):  # type: ignore[no-untyped-def]
 
 @njit
 def dram_cycle(  # type: ignore[no-untyped-def]
-    p, dram, queues, rows, kept, read, read_first, read_last, reader, write, write_first, write_last, writer, data
-):
-    """One cycle with the handshakes that there are: addresses of a read and of a write, a beat that is written."""
+    p, dram, queues, rows, kept, read, read_first, read_last, reader, write, write_first, write_last, writer, data,
+    stays
+):  # fmt: skip
+    """One cycle with the handshakes that there are: addresses of a read and of a write, a beat that is written.
+
+    ``stays`` : whether the beat that it shows is not taken.
+    """
     now = dram[D_NOW]
     head = queues[READS, dram[READ + O_OUT] % SLOTS]
     shows = (
-        dram[READ + O_OUT] != dram[READ + O_IN]
+        not (dram[D_DATA] and stays)
+        and dram[READ + O_OUT] != dram[READ + O_IN]
         and (_immediate(p) or dram[READ + O_CREDIT] > 0)
         and (dram[READ + O_BEAT] > 0 or now - head[F_TIME] >= p[P_LATENCY])
     )
@@ -71,15 +114,15 @@ def dram_cycle(  # type: ignore[no-untyped-def]
     read_left, write_left = dram[D_READ_OPEN] and not read, dram[D_WRITE_OPEN] and not write
     if not _immediate(p):
         _blocks(p, dram, queues, rows, kept)
-    dram[D_DATA], dram[D_ANSWER] = shows, answers
+    dram[D_DATA], dram[D_ANSWER] = shows or (dram[D_DATA] and stays), answers
     if answers:
-        dram[D_ANSWER_OF] = answer[F_MOVER]
+        dram[D_ANSWER_OF] = answer[F_STREAM]
         dram[D_DONE_OUT] += 1
     if shows:
-        dram[D_DATA_OF] = head[F_MOVER]
+        dram[D_DATA_OF] = head[F_STREAM]
         dram[D_DATA_LAST] = _beat(p, dram, np.int64(READ), head)
     if data and _beat(p, dram, np.int64(WRITE), write_head):
-        _push(queues, np.int64(DONE), dram[D_DONE_IN], np.int64(0), np.int64(0), write_head[F_MOVER], now)
+        _push(queues, np.int64(DONE), dram[D_DONE_IN], np.int64(0), np.int64(0), write_head[F_STREAM], now)
         dram[D_DONE_IN] += 1
     if read:
         _push(queues, np.int64(READS), dram[READ + O_IN], read_first, read_last, reader, now)
@@ -97,9 +140,9 @@ def _immediate(p):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _push(queues, which, place, first, last, mover, now):  # type: ignore[no-untyped-def]
+def _push(queues, which, place, first, last, stream, now):  # type: ignore[no-untyped-def]
     entry = queues[which, place % SLOTS]
-    entry[F_FIRST], entry[F_LAST], entry[F_MOVER], entry[F_TIME] = first, last, mover, now
+    entry[F_FIRST], entry[F_LAST], entry[F_STREAM], entry[F_TIME] = first, last, stream, now
 
 
 @njit
@@ -129,9 +172,9 @@ def _blocks(p, dram, queues, rows, kept):  # type: ignore[no-untyped-def]
         block = burst[F_FIRST] // BLOCK_BYTES + dram[way + O_BLOCK]
         row = block * BLOCK_BYTES // p[P_ROW]
         cost = p[P_BLOCK]
-        if rows[burst[F_MOVER], row % p[P_BANKS]] != row:
+        if rows[burst[F_STREAM], row % p[P_BANKS]] != row:
             cost += p[P_MISS] * TICKS
-            rows[burst[F_MOVER], row % p[P_BANKS]] = row
+            rows[burst[F_STREAM], row % p[P_BANKS]] = row
         dram[D_MOVING], dram[D_WRITES], kept[K_WROTE] = 1, write, write
         dram[D_LEFT] = max(cost - over, 1)
         if block == burst[F_LAST] // BLOCK_BYTES:

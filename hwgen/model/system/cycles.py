@@ -1,0 +1,175 @@
+"""Cycles of the programs of clusters on one DRAM: those of the RTL but for waits at the memories of the clusters.
+
+Readers of programs, queues of commands, channels of the DMAs, interconnect and DRAM are played cycle by cycle,
+without data: every burst has its own beats, blocks and row misses, waits for the bursts of others, and is asked for
+when there is room for it. HWCs compute for as long as their own model says; what they, loads and stores of a cluster
+cost each other at the banks of its memory is not in it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.bus import BURST_BEATS, WORD_BYTES, WRITES_IN_ORDER
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import Command, Opcode, Queue
+from hwgen.arch.descriptor import Descriptor
+from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DESCRIPTORS_AHEAD, LINES_AHEAD
+from hwgen.arch.dram import Dram
+from hwgen.arch.latency import COMMANDS_UNDER_WAY, LINE_READ, PROGRAM_STARTED
+from hwgen.arch.system import START_AFTER_START
+from hwgen.model.cluster.steps import ClusterTimes, QueueName
+from hwgen.model.dram.cycles_kernel import dram_parameters
+from hwgen.model.system import tables
+from hwgen.model.system.cycles_kernel import run_clusters
+
+__all__ = ["PlayedProgram", "play_together"]
+
+Ints = NDArray[np.int64]
+NAMES: tuple[QueueName, ...] = ("load", "compute", "store")
+KINDS = {
+    Opcode.MOVE: tables.MOVES,
+    Opcode.CONFIGURE: tables.CONFIGURES,
+    Opcode.START: tables.STARTS,
+    Opcode.JOIN: tables.JOINS,
+    Opcode.SYNC: tables.JOINS,
+    Opcode.MULTICAST: tables.LEADS,
+    Opcode.END: tables.ENDS,
+}
+UNFOLDED = 1 << 20
+"""More bytes than a run has."""
+
+
+@dataclass(frozen=True)
+class PlayedProgram:
+    """The program of one cluster.
+
+    Members
+    -------
+    commands : up to END.
+    works : cycles of what each START begins, in their order.
+    address, words : where the program is in the DRAM, and its length.
+    """
+
+    commands: Sequence[Command]
+    works: Iterable[float]
+    address: int
+    words: int
+
+
+def play_together(
+    programs: Sequence[PlayedProgram], hardware: ClusterParameters, timing: Dram, *, restless: bool = False
+) -> list[ClusterTimes]:
+    """Play the programs of two or more clusters, started one after the other; raises ValueError if one stands still.
+
+    The times of each are from its own start on. A queue is busy while its channel has anything to do.
+    ``restless`` : play every cycle of every cluster, which takes longer and changes nothing.
+    """
+    number = len(programs)
+    lists = [_commands(one) for one in programs]
+    moves = [_descriptors(one.commands) for one in programs]
+    orders = [[np.flatnonzero(one[:, tables.C_QUEUE] == queue) for queue in range(tables.QUEUES)] for one in lists]
+    of_queue = np.zeros((number, tables.QUEUES, 1 + max(len(one) for each in orders for one in each)), np.int64)
+    for k, each in enumerate(orders):
+        for queue, one in enumerate(each):
+            of_queue[k, queue, : len(one)] = one
+    rows = np.stack([_row(one, hardware, k) for k, one in enumerate(programs)])
+    rings = [np.zeros((number, tables.RING, width), np.int64) for width in (2, 2, 4)]
+    asked, hwcs = np.zeros((number, tables.RING), np.int64), np.zeros((number, hardware.units), np.int64)
+    settled = np.zeros((number, 1 + max(_settling(one.commands) for one in programs), 1 + tables.QUEUES), np.int64)
+    open_rows = np.full((tables.STREAMS * number, timing.banks), -1, np.int64)
+    ends = run_clusters(
+        rows, _together(lists), of_queue, _together(moves), _parameters(hardware, timing, restless), *rings, asked,
+        hwcs, settled, open_rows,
+    )  # fmt: skip
+    if not ends:
+        raise ValueError("program: some command waits for a token that never comes")
+    return [_times(row, each, k) for k, (row, each) in enumerate(zip(rows, settled, strict=True))]
+
+
+def _settling(commands: Iterable[Command]) -> int:
+    """Commands that wait until all before them is done."""
+    return sum(_settles(one) for one in commands)
+
+
+def _settles(one: Command) -> bool:
+    return one.queue is Queue.PROGRAM and one.opcode is Opcode.CONFIGURE
+
+
+def _times(row: Ints, settled: Ints, number: int) -> ClusterTimes:
+    queues, begin = range(tables.QUEUES), START_AFTER_START * number
+    waited = settled[: row[tables.R_SETTLED]]
+    waits = {
+        (NAMES[queue], NAMES[other]): float(row[tables.WAITS + tables.QUEUES * queue + other])
+        for queue in queues
+        for other in queues
+        if row[tables.WAITS + tables.QUEUES * queue + other]
+    }
+    busy = {NAMES[queue]: float(row[tables.BUSY + queue]) for queue in queues}
+    return ClusterTimes(
+        float(row[tables.TOTAL] - begin),
+        busy,
+        waits,
+        tuple(float(one[tables.QUEUES] - begin) for one in waited),
+        tuple({NAMES[queue]: float(one[queue]) for queue in queues} for one in waited),
+    )
+
+
+def _row(program: PlayedProgram, hardware: ClusterParameters, number: int) -> Ints:
+    """A cluster before its start."""
+    row = np.zeros(tables.ROW, np.int64)
+    first = START_AFTER_START * number + PROGRAM_STARTED
+    row[tables.AWAKE], row[tables.NOW] = first, first - 1
+    row[tables.STORE + tables.D_NUMBER] = sum(
+        one.queue is Queue.LOAD and one.opcode is Opcode.MOVE for one in program.commands
+    )
+    row[tables.F_ADDRESS] = program.address
+    row[tables.F_TO_ASK] = row[tables.F_TO_GIVE] = program.words
+    for queue, words in enumerate((hardware.load_words, hardware.compute_words, hardware.store_words)):
+        row[tables.QUEUE + tables.FIELDS * queue + tables.Q_ROOM] = words - 1  # the last one is in a register
+    return row
+
+
+def _parameters(hardware: ClusterParameters, timing: Dram, restless: bool) -> Ints:
+    dma = hardware.dma
+    own = [
+        dma.burst_window, dma.outstanding, dma.beats_ahead, dma.scattered_bytes, DESCRIPTORS_AHEAD, LINES_AHEAD,
+        LINE_READ, COMMANDS_UNDER_WAY, CHUNK_BYTES, CHUNKS_AHEAD, BURST_BEATS - 1, WRITES_IN_ORDER,
+        restless,
+    ]  # fmt: skip
+    return np.array([*dram_parameters(timing, dma.beat_bytes), *own], np.int64)
+
+
+def _commands(program: PlayedProgram) -> Ints:
+    works, found = iter(program.works), []
+    for one in program.commands:
+        kind = tables.SETTLES if _settles(one) else KINDS[one.opcode]
+        work = round(next(works)) if one.opcode is Opcode.START else 0
+        takes, posts = (sum(1 << queue for queue in queues) for queues in (one.takes, one.posts))
+        found.append((int(one.queue), kind, len(one.payload), takes, posts, one.mask, work))
+    return np.array(found, np.int64).reshape(-1, tables.COMMAND)
+
+
+def _descriptors(commands: Iterable[Command]) -> Ints:
+    """Those of loads, then those of stores."""
+    found: list[tuple[int, ...]] = []
+    for queue in (tables.LOADS, tables.STORES):
+        for one in commands:
+            if one.queue == queue and one.opcode is Opcode.MOVE:
+                d = Descriptor.decode(one.payload)
+                found.append((
+                    d.dram_address, d.tcdm_address % WORD_BYTES, d.length, d.count_1, d.count_2, d.dram_stride_1,
+                    d.dram_stride_2, d.tcdm_stride_1, d.tcdm_stride_2, d.fold if d.scattered else UNFOLDED,
+                    d.slow_stride, d.apart, d.continues,
+                ))  # fmt: skip
+    return np.array(found, np.int64).reshape(-1, tables.DESCRIPTOR)
+
+
+def _together(arrays: Sequence[Ints]) -> Ints:
+    """Arrays of rows as one, the shorter ones filled up."""
+    found = np.zeros((len(arrays), 1 + max(map(len, arrays)), arrays[0].shape[1]), np.int64)
+    for number, one in enumerate(arrays):
+        found[number, : len(one)] = one
+    return found

@@ -1,0 +1,166 @@
+"""When the programs of clusters on one DRAM end: small ones worked out by hand, and what holds of all."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import Command, Opcode, Queue, configure, encode, end, join, load, settle, start, store, sync
+from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.arch.dram import Dram
+from hwgen.arch.hwc import HwcParameters
+from hwgen.model.cluster.steps import ClusterTimes, QueueName
+from hwgen.model.dma.cycles import load_times, store_times
+from hwgen.model.system.cycles import PlayedProgram, play_together
+from tests.random.descriptors import random_descriptors
+
+SLOW = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
+HWC = HwcParameters(
+    loops=tuple("myxcykml"),
+    input_marker=4,
+    weight_marker=4,
+    output_marker=3,
+    input_bytes=128,
+    weight_bytes=108,
+    output_bytes=768,
+    cluster=True,
+)
+HARDWARE = ClusterParameters(HWC, 2)
+PROGRAM = 1 << 24
+# From a cluster's start: the fetcher knows the program, offers its burst, which is in the register of the DMA and in
+# that of the interconnect, is accepted, comes out of the DRAM, of the queue of beats and of that of words.
+FIRST_WORD = 2 + 1 + 1 + 1 + 1 + 1 + 2 + 1
+HEADER = 1
+
+
+def played(
+    *programs: Sequence[Command], timing: Dram | None = None, works: Sequence[int] = (), restless: bool = False
+) -> list[ClusterTimes]:
+    """Each program with its END, in pages of its own."""
+    whole = [[*commands, end()] for commands in programs]
+    return play_together(
+        [
+            PlayedProgram(
+                one, works[: sum(each.opcode is Opcode.START for each in one)], PROGRAM * k, len(encode(one))
+            )
+            for k, one in enumerate(whole)
+        ],
+        HARDWARE,
+        timing or Dram(),
+        restless=restless,
+    )
+
+
+def move(address: int, length: int = 64, **more: int) -> Descriptor:
+    return Descriptor(length, OperandTag.I, RingSelect.FIXED, address, 0, **more)
+
+
+def test_programs_that_do_nothing() -> None:
+    """The second cluster starts a burst's time later, so that neither waits for the other."""
+    one, other = played([], [])
+    assert one.total == other.total == FIRST_WORD + HEADER
+    late, _ = played([], [], timing=Dram(latency=20))
+    assert late.total == one.total + 20 - 1  # a cycle is in a burst's way to the head of the DRAM's queue in any case
+
+
+def test_one_cluster_has_no_interconnect() -> None:
+    """Without it a burst is a cycle earlier at the DRAM, and its beats are two earlier back."""
+    (alone,) = played([])
+    assert alone.total == FIRST_WORD + HEADER - 3
+
+
+def test_work_and_tokens() -> None:
+    """A load is taken, posts; the HWC works; the queue for stores takes the token of the last JOIN."""
+    commands = [sync(Queue.LOAD, posts=[Queue.COMPUTE]), start(1, takes=[Queue.LOAD]), join(1, posts=[Queue.STORE]),
+                sync(Queue.STORE, takes=[Queue.COMPUTE])]  # fmt: skip
+    short, _ = played(commands, [], works=[100])
+    long, _ = played(commands, [], works=[700])
+    assert long.total == short.total + 600
+    assert short.busy["compute"] == 100
+    assert long.waits["store", "compute"] == short.waits["store", "compute"] + 600
+    assert long.busy["load"] == 0
+
+
+def test_a_program_of_several_layers_tells_when_each_was_done() -> None:
+    layer = [start(1), join(1)]
+    (times,) = played([*layer, settle(0x100, [1, 2]), *layer, settle(0x100, [3])], works=[50, 70])
+    assert [one["compute"] for one in times.busy_before] == [50, 120]
+    # Between the two waits: SETTLED, two values with their address, two headers, the work.
+    first, second = times.settled
+    assert 70 < second - first < 70 + 30
+    assert second < times.total < second + 10
+
+
+def test_who_comes_first_is_served_first() -> None:
+    """Two clusters load as much as the DRAM can move in their time: the second one ends a burst later at least."""
+    loads = [[load(move(k << 20, 4096).encode())] for k in range(2)]
+    one, other = played(*loads, timing=SLOW)
+    (alone,) = played(loads[0], timing=SLOW)
+    blocks = 2048 // 128 * 18
+    assert one.busy["load"] >= alone.busy["load"] + blocks - 30
+    assert 4 + other.total - one.total == pytest.approx(blocks + 2 * 30, abs=40)
+
+
+@pytest.mark.parametrize("timing", [Dram(), SLOW])
+@pytest.mark.parametrize("queue", [Queue.LOAD, Queue.STORE])
+def test_moves_take_as_long_as_in_the_model_of_the_dma(queue: Queue, timing: Dram) -> None:
+    """Descriptors of all kinds that wait together, on a cluster alone: two models that share no line.
+
+    In the program each of them comes behind the two words of a command.
+    """
+    rng = Random(f"{queue.name} {timing}")
+    loads = queue is Queue.LOAD
+    for _ in range(20):
+        moves = random_descriptors(rng, 4, loads=loads)
+        commands = [(load if loads else store)(one.encode()) for one in moves]
+        commands[0] = replace(commands[0], takes=frozenset({Queue.COMPUTE}))
+        (found,) = played([start(1), join(1, posts=[queue]), *commands], works=[2000], timing=timing)
+        expected = (load_times if loads else store_times)(moves, timing=timing)
+        name: QueueName = "load" if loads else "store"
+        assert -1 <= found.busy[name] - (expected.ends[-1] - expected.begins[0]) <= 1 + 2 * (len(moves) - 1), moves
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 3])
+def test_that_clusters_which_rest_are_not_played_changes_nothing(clusters: int) -> None:
+    rng = Random(clusters)
+    for _ in range(6):
+        timing = rng.choice([Dram(), SLOW])
+        programs = [random_program(rng) for _ in range(clusters)]
+        works = [rng.randint(1, 900) for _ in range(40)]
+        found, slow = (played(*programs, timing=timing, works=works, restless=restless) for restless in (False, True))
+        assert found == slow
+
+
+def random_program(rng: Random) -> list[Command]:
+    """Tiles: their loads, work, stores, some of which wait for each other."""
+    found: list[Command] = []
+    for _ in range(rng.randint(1, 6)):
+        serial = [Queue.STORE] if found and rng.random() < 0.5 else []
+        if serial:
+            found[-1] = replace(found[-1], posts=frozenset({Queue.LOAD}))
+        loads = [load(one.encode()) for one in random_descriptors(rng, rng.randint(1, 4), loads=True)]
+        loads[0] = replace(loads[0], takes=frozenset(serial))
+        loads[-1] = replace(loads[-1], posts=frozenset({Queue.COMPUTE}))
+        stores = [store(one.encode()) for one in random_descriptors(rng, rng.randint(1, 3), loads=False)]
+        stores[0] = replace(stores[0], takes=frozenset({Queue.COMPUTE}))
+        settings = [configure(rng.randint(1, 3), 0x100, [0] * rng.randint(1, 30)) for _ in range(rng.randint(0, 3))]
+        work = [start(1, takes=[Queue.LOAD]), start(2), join(3, posts=[Queue.STORE])]
+        found += [*loads, *settings, *work, *stores]
+    return found
+
+
+def test_a_token_that_never_comes() -> None:
+    with pytest.raises(ValueError, match="waits for a token that never comes"):
+        played([start(1, takes=[Queue.STORE])], [], works=[3])
+
+
+def test_a_full_queue_holds_up_the_reader() -> None:
+    def total(values: int) -> float:
+        (times,) = played([start(1), *[configure(1, 0x100, [0] * 60)] * values, load(move(0).encode())], works=[3000])
+        return times.busy["load"], times.total
+
+    (early, short), (late, long) = total(2), total(6)
+    assert early == late
+    assert short < long
