@@ -9,8 +9,8 @@ from hwgen.ir.schedule import Schedule
 from hwgen.model.core.bounds import bounds
 from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
-from hwgen.sweep.columns import traffic_column
 from hwgen.sweep.rows import Cells, completed, order_text, status_of
+from hwgen.sweep.tables.columns import traffic_column
 
 __all__ = ["cluster_row"]
 

@@ -13,7 +13,7 @@ from hwgen.model.core.bounds import bounds
 from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.search.core.optimal import Balance
-from hwgen.sweep.columns import COLUMNS, traffic_column
+from hwgen.sweep.tables.columns import COLUMNS, traffic_column
 from hwgen.synth.ecp5 import Synthesis
 
 __all__ = ["Cells", "completed", "curve_rows", "no_row", "order_text", "row_of", "status_of"]

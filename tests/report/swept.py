@@ -20,7 +20,7 @@ from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import row_of
-from hwgen.sweep.table import write_results
+from hwgen.sweep.tables.files import write_results
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.sweep.points import layers_named
 

@@ -21,13 +21,13 @@ from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.report.sweep.results import load_results
 from hwgen.sweep.clusters import ClusterConfiguration
-from hwgen.sweep.columns import COLUMNS, FORMAT
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
-from hwgen.sweep.merge import Tables, known_tables
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import Cells, completed, row_of
 from hwgen.sweep.steps import cluster_plan_step, plan_step
-from hwgen.sweep.table import write_results
+from hwgen.sweep.tables.columns import COLUMNS, FORMAT
+from hwgen.sweep.tables.files import write_results
+from hwgen.sweep.tables.merge import Tables, known_tables
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.sweep.points import layers_named
 

@@ -15,7 +15,7 @@ import yaml
 
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
-from hwgen.cli.commands.sweep import terminated_like_interrupted
+from hwgen.cli.commands.sweep.sweep import terminated_like_interrupted
 from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.hardware import Cluster, load_hardware
@@ -30,12 +30,12 @@ from hwgen.search.core.optimal import Balance
 from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
-from hwgen.sweep.columns import COLUMNS, CURVES
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import order_text, row_of
 from hwgen.sweep.steps import scaled, simulate_step
 from hwgen.sweep.store import Store
-from hwgen.sweep.table import write_results
+from hwgen.sweep.tables.columns import COLUMNS, CURVES
+from hwgen.sweep.tables.files import write_results
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.cli.command_line import Answer, Run, refused
 from tests.sweep.points import layers_named

@@ -14,7 +14,7 @@ from hwgen.ir.schedule import Schedule, load_schedule
 __all__ = ["SweepResults", "load_results"]
 
 FORMAT = 4
-"""Version of the tables of a sweep; see `hwgen.sweep.columns`."""
+"""Version of the tables of a sweep; see `hwgen.sweep.tables.columns`."""
 BEFORE_OBJECTIVES = 3
 """Version of the tables in which every HWC was that of the least traffic, without a column that says so."""
 ADDED = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.ir.document import InputError
-from hwgen.sweep.columns import COLUMNS, CURVES, FORMAT, Column
 from hwgen.sweep.rows import Cells, completed
+from hwgen.sweep.tables.columns import COLUMNS, CURVES, FORMAT, Column
 
 __all__ = ["Tables", "known_tables", "schema"]
 

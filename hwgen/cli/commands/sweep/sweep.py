@@ -14,6 +14,7 @@ from hwgen.campaigns.goals import Kind
 from hwgen.campaigns.plans import Configuration
 from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.utilisation import lanes_of
+from hwgen.cli.commands.sweep.tables import print_sweep
 from hwgen.cli.console import (
     Json,
     buffer_sizes,
@@ -25,7 +26,6 @@ from hwgen.cli.coverage import Partial, covered
 from hwgen.cli.jobs import fitting_jobs
 from hwgen.cli.names import hardware_names
 from hwgen.cli.stages import Lines
-from hwgen.cli.sweep_tables import print_sweep
 from hwgen.cli.workload import MOST_SLACK, read_hardware
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, validated
@@ -35,10 +35,10 @@ from hwgen.ir.layer import DIMS
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Place
-from hwgen.sweep.merge import Tables, known_tables
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.run import Sweep
-from hwgen.sweep.table import require_parquet, write_results
+from hwgen.sweep.tables.files import require_parquet, write_results
+from hwgen.sweep.tables.merge import Tables, known_tables
 from hwgen.tools.machine import processors
 from hwgen.tools.toolchain import require_tools
 

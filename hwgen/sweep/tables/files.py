@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.ir.document import write_atomically
-from hwgen.sweep.columns import COLUMNS, CURVES, Column
-from hwgen.sweep.merge import Tables, known_tables, schema
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import Cells
+from hwgen.sweep.tables.columns import COLUMNS, CURVES, Column
+from hwgen.sweep.tables.merge import Tables, known_tables, schema
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import ToolError
 
