@@ -61,7 +61,7 @@ def told(step: Step, record: Mapping[str, Any]) -> str:
     if record["status"] != "done":
         return f"{step.title}: {record['reason']}"
     seconds, value = record.get("seconds", 0.0), record["value"]
-    if step.kind in ("simulate", "simulate-cluster"):
+    if step.kind in ("simulate", "simulate-cluster", "simulate-stack"):
         verdict = "as predicted" if value["passed"] else "DIFFERS: " + "; ".join(value["failures"])
         cycles = value["cycles"]["measured"] / 1e6
         return (

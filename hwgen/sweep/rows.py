@@ -1,6 +1,6 @@
 """From the records of the steps to the rows of the results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hwgen.arch.bus import SUM_BYTES
@@ -13,6 +13,7 @@ from hwgen.model.core.bounds import bounds
 from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.search.core.optimal import Balance
+from hwgen.sweep.tables.column import Column
 from hwgen.sweep.tables.columns import COLUMNS, traffic_column
 from hwgen.synth.ecp5 import Synthesis
 
@@ -117,9 +118,9 @@ def curve_rows(layer: Layer, asked: Mapping[str, Any], found: Mapping[str, Mappi
     ]
 
 
-def completed(cells: Cells) -> Cells:
+def completed(cells: Cells, columns: Sequence[Column] = COLUMNS) -> Cells:
     """The cells of all columns, in their order."""
-    return {column.name: cells.get(column.name) for column in COLUMNS}
+    return {column.name: cells.get(column.name) for column in columns}
 
 
 def status_of(simulated: Mapping[str, Any] | None, reason: str, *, pending: bool) -> str:

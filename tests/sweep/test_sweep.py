@@ -15,7 +15,7 @@ import yaml
 
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
-from hwgen.cli.commands.sweep.sweep import terminated_like_interrupted
+from hwgen.cli.commands.sweep.running import terminated_like_interrupted
 from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.hardware import Cluster, load_hardware
