@@ -325,7 +325,7 @@ def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
 
 def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> None:
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "-j", 1)
-    refused(run(*sweep), "Missing option '--buffer'")
+    refused(run(*sweep), "--buffer: expected sizes such as 512 or 1KiB,4KiB (with --depth-first: --memory)")
     refused(run(*sweep, "--buffers", "some"), "--buffer: expected sizes such as 512")
     refused(
         run(*sweep, "--buffers", "1KiB", "--objective", "balanced,least"), "--objective: expected balanced, traffic"

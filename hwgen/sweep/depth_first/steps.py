@@ -93,7 +93,8 @@ def simulate_step(job: StackJob, seed: int, *, stalls: bool, macs: int) -> Step:
 
 
 def _title(job: StackJob) -> str:
-    return f"{job.name} in {job.solution['stacks'][job.number]['factor']}, {job.multipliers} multipliers"
+    tiles = job.solution["stacks"][job.number]["factor"]
+    return f"{job.name}, {tiles} tile{'' if tiles == 1 else 's'}, {job.multipliers} multipliers"
 
 
 # --- what the workers do ---

@@ -13,7 +13,7 @@ from hwgen.sweep.tables.column import Column
 from hwgen.sweep.tables.columns import COLUMNS, CURVES, FORMAT
 from hwgen.sweep.tables.pipelines import FRONTS, PIPELINES
 
-__all__ = ["TABLES", "Tables", "known_tables", "schema"]
+__all__ = ["ADDED", "TABLES", "Tables", "known_tables", "schema"]
 
 TABLES: dict[str, Sequence[Column]] = {
     "results": COLUMNS,

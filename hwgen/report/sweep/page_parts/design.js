@@ -2,11 +2,23 @@
 
 const WIDE = window.matchMedia("(min-width: 75rem)");
 
-function showNest(title, rows) {
+// The panel with a title and nothing in it yet, open: what is drawn in it takes its width.
+function openDetail(title) {
   const detail = document.getElementById("detail");
   document.getElementById("detail-title").textContent = title;
   const body = document.getElementById("detail-body");
   body.replaceChildren();
+  if (!detail.open) {
+    if (WIDE.matches) detail.show(); // beside the plots, which can still be clicked
+    else detail.showModal();
+  }
+  detail.scrollTop = 0;
+  document.body.classList.toggle("docked", WIDE.matches);
+  return body;
+}
+
+function showNest(title, rows) {
+  const body = openDetail(title);
   if (rows.length > 1) showTogether(body, rows);
   for (const row of rows) {
     make(body, "h3", {}, `${row.layer}, ${row.label}`);
@@ -37,12 +49,6 @@ function showNest(title, rows) {
     factTable(body, facts);
     make(body, "pre", { class: "nest", tabindex: "0" }, row.nest);
   }
-  if (!detail.open) {
-    if (WIDE.matches) detail.show(); // beside the plots, which can still be clicked
-    else detail.showModal();
-  }
-  detail.scrollTop = 0;
-  document.body.classList.toggle("docked", WIDE.matches);
 }
 
 function factTable(host, facts) {

@@ -15,7 +15,7 @@ from hwgen.report.sweep.page import nest_text
 from hwgen.report.sweep.results import load_results
 from hwgen.sweep.tables.columns import COLUMNS
 from tests.cli.command_line import Run, refused
-from tests.report.swept import results
+from tests.report.sweep.swept import results
 
 # --- reading ---
 

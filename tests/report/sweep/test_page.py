@@ -12,7 +12,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.report.sweep.page import page
 from hwgen.report.sweep.results import load_results
 from tests.report.browser import Browser, chromium
-from tests.report.swept import results
+from tests.report.sweep.swept import results
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="Chromium is not installed (Debian: apt install chromium): the page is NOT tried"
