@@ -23,6 +23,7 @@ def cluster_row(
     asked: Mapping[str, Any],
     file: str,
     simulated: Mapping[str, Any] | None,
+    area: Mapping[str, Any] | None = None,
     reason: str = "",
     pending: bool = False,
 ) -> Cells:
@@ -80,6 +81,7 @@ def cluster_row(
         "bound_ratio": round(limit.ratio(total), 6),
         "status": status_of(simulated, reason, pending=pending),
         "reason": reason or "; ".join(simulated["failures"] if simulated else ()),
+        **(area or {}),
     }
     return completed(cells)
 

@@ -68,5 +68,6 @@ def told(step: Step, record: Mapping[str, Any]) -> str:
             f"{step.title}: {verdict}, {cycles:.2f} Mcycles, utilisation {value['utilisation']:.3f}, {seconds:.1f} s"
         )
     if step.kind == "synthesise":
-        return f"{step.title}: {value['clock_mhz']:.1f} MHz, {value['logic']['luts']} LUT4, {seconds:.1f} s"
+        cells = value["cells"]
+        return f"{step.title}: {cells['clock_mhz']:.1f} MHz, {cells['luts']} LUT4, {seconds:.1f} s"
     return f"{step.title}: {seconds:.1f} s"

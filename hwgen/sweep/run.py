@@ -1,7 +1,7 @@
 """A sweep: its points planned, built, simulated and synthesised wherever there are workers, and put into a table."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from hwgen.campaigns.plans import Configuration, Plan
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.program import compile_cluster
 from hwgen.sweep.attempt import PERFORM
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration
@@ -29,8 +30,8 @@ from hwgen.sweep.steps import (
     simulate_step,
     synthesise_step,
 )
+from hwgen.sweep.synthesis import area_rows
 from hwgen.sweep.work import Limits, Record, Work
-from hwgen.synth.ecp5 import Synthesis
 from hwgen.tools.cache import digest_of
 
 __all__ = ["Sweep"]
@@ -144,11 +145,20 @@ class Sweep:
 
     def _planned_on_cluster(self, configuration: ClusterConfiguration) -> Callable[[Record], None]:
         def go_on(record: Record) -> None:
-            if record["status"] == "done" and self.question.simulate:
-                schedule = Schedule.from_data(record["value"]["schedule"])
-                step = cluster_simulate_step(schedule, configuration, self.question.seed)
-                self._simulation[configuration, schedule.layer.name] = step
-                self._work.want(step)
+            if record["status"] != "done":
+                return
+            question, schedule = self.question, Schedule.from_data(record["value"]["schedule"])
+            where = configuration, schedule.layer.name
+            if question.simulate:
+                self._simulation[where] = cluster_simulate_step(schedule, configuration, question.seed)
+                self._work.want(self._simulation[where])
+            if question.synthesise:
+                parameters = compile_cluster(schedule, configuration.hardware).hardware
+                title = f"{configuration.name} {schedule.layer.name}"
+                self._synthesis[where] = synthesise_step(
+                    parameters, question.device, title, question.synthesis_seconds
+                )
+                self._work.want(self._synthesis[where])
 
         return go_on
 
@@ -197,12 +207,20 @@ class Sweep:
         outcome.attempts, outcome.again = dict(self._work.tried), self._work.again
         outcome.rows = [row for one in question.configurations for row in self._rows(one)]
         outcome.curves = []
+        outcome.areas = list(self._areas())
         asked = {"set": question.layer_set, "scale": question.scale, "question": question.name}
         for layer in self._layers if question.curve_sizes else ():
             record = self._work.records.get(curve_step(layer, question.curve_sizes).key)
             if record is not None and record["status"] == "done":
                 outcome.curves += curve_rows(layer, asked, record["value"])
         return outcome
+
+    def _areas(self) -> Iterator[Cells]:
+        """The blocks of what was synthesised, each design once."""
+        for key in dict.fromkeys(step.key for step in self._synthesis.values()):
+            record = self._work.records.get(key)
+            if record is not None and record["status"] == "done":
+                yield from area_rows(record["value"])
 
     def _rows(self, configuration: AnyConfiguration) -> list[Cells]:
         """The rows of a configuration."""
@@ -238,7 +256,7 @@ class Sweep:
                 asked=asked,
                 file=schedule_file(self.question, row.configuration, row.layer),
                 simulated=simulated,
-                synthesis=None if synthesis is None else Synthesis.from_data(synthesis),
+                area=None if synthesis is None else synthesis["cells"],
                 **common,
             )
 
@@ -251,15 +269,18 @@ class Sweep:
         record = self._work.records.get(step.key)
         if record is None or record["status"] != "done":
             return self._unplanned(layer, asked, step)
-        simulated, _, common = self._found(where, record["value"]["schedule"])
+        simulated, synthesis, common = self._found(where, record["value"]["schedule"])
 
         def made() -> Cells:
             schedule = Schedule.from_data(record["value"]["schedule"])
             self._outcome.documents |= documents_of(self.question, configuration, [schedule], configuration.hardware)
             file = schedule_file(self.question, configuration, layer.name)
-            return cluster_row(record["value"], configuration, asked=asked, file=file, simulated=simulated, **common)
+            area = None if synthesis is None else synthesis["cells"]
+            return cluster_row(
+                record["value"], configuration, asked=asked, file=file, simulated=simulated, area=area, **common
+            )
 
-        return self._made(where, (simulated is None, common), made)
+        return self._made(where, (simulated is None, synthesis is None, common), made)
 
     def _found(self, where: Where, schedule: Record) -> tuple[Any, Any, Cells]:
         """The records of a point's simulation and synthesis, and the status of its row."""

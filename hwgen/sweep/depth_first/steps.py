@@ -24,9 +24,10 @@ from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.files import solution_data
 from hwgen.search.pipeline.front import best_within, search_front
 from hwgen.sweep.steps import Step, Tell, key_of
-from hwgen.tools.cache import digest_of
+from hwgen.sweep.synthesis import design_of, synthesised
+from hwgen.synth.ecp5 import Device
 
-__all__ = ["PERFORM", "StackJob", "front_step", "perform", "predict_step", "simulate_step"]
+__all__ = ["PERFORM", "StackJob", "front_step", "perform", "predict_step", "simulate_step", "synthesise_step"]
 
 PERFORM = "hwgen.sweep.depth_first.steps:perform"
 """The function that does these steps."""
@@ -92,6 +93,12 @@ def simulate_step(job: StackJob, seed: int, *, stalls: bool, macs: int) -> Step:
     return Step("simulate-stack", key, _title(job), (job, seed, stalls), macs * 1e-6)
 
 
+def synthesise_step(job: StackJob, design: str, device: Device, seconds: float) -> Step:
+    """Area by block and clock of a stack's pipeline, which is ``design``."""
+    key = key_of("synthesise", design, asdict(device))
+    return Step("synthesise", key, f"synthesis of {_title(job)}", (job, device, seconds), 1e4)
+
+
 def _title(job: StackJob) -> str:
     tiles = job.solution["stacks"][job.number]["factor"]
     return f"{job.name}, {tiles} tile{'' if tiles == 1 else 's'}, {job.multipliers} multipliers"
@@ -109,6 +116,10 @@ def perform(step: Step, tell: Tell) -> dict[str, Any]:
             return _predict(*step.arguments)
         case "simulate-stack":
             return _simulate(*step.arguments, tell=tell)
+        case "synthesise":
+            job, device, seconds = step.arguments
+            parameters = _lowered(job, *job.read()).parameters
+            return synthesised(parameters, device, seconds=seconds, tell=tell)
     raise ValueError(step.kind)
 
 
@@ -149,7 +160,7 @@ def _predict(job: StackJob) -> dict[str, Any]:
         "in_flight_bytes": cost.in_flight,
         "traffic": asdict(solution.traffic(stack)),
         "slowest_stage": program.cycles,
-        "parameters": digest_of(asdict(program.parameters)),
+        "design": design_of(program.parameters),
         "dram": {},
     }
     if job.port is None:

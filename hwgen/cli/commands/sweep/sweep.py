@@ -104,8 +104,6 @@ def sweep(
     of_pipelines = {"--memory": memory, "--macs": macs, "--dram": dram, "--resolution": resolution,
                     "--phases": phases, "--stalls": stalls}  # fmt: skip
     _require_none(of_layers if depth_first else of_pipelines, depth_first=depth_first)
-    if synthesise and (depth_first or cluster is not None):
-        raise InputError(f"--synth: expected without --{'depth-first' if depth_first else 'cluster'}")
     name = _set_name(layer_set)
     place = place_of(scheduler, farm, jobs, queue=queue, walltime=walltime, memory=job_memory,
                      logs=output.resolve() / "logs")  # fmt: skip
