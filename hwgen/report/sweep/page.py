@@ -15,8 +15,8 @@ __all__ = ["nest_text", "page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
 SCRIPTS = (
-    "charts.js", "rows.js", "filters.js", "design.js", "plots.js", "clusters.js", "pipelines.js", "tables.js",
-    "page.js",
+    "charts.js", "rows.js", "filters.js", "design.js", "plots.js", "clusters.js", "pipelines.js", "areas.js",
+    "tables.js", "page.js",
 )  # fmt: skip
 """One script, in this order."""
 
@@ -35,6 +35,8 @@ def page(results: SweepResults, title: str) -> str:
         "pipelines": [_filled(row) for row in results.pipelines],
         "fronts": list(results.fronts),
         "pipeline_columns": list(results.pipeline_columns),
+        "areas": list(results.areas),
+        "area_columns": list(results.area_columns),
     }
     filled = {
         "TITLE": html.escape(title),

@@ -34,7 +34,7 @@ class SweepResults:
     columns, curve_columns : name, kind, unit and meaning of each column.
     pipelines, fronts : the tables of depth-first points.
     pipeline_columns : of the first of them.
-    areas : the blocks of what was synthesised.
+    areas, area_columns : the blocks of what was synthesised.
     provenance : what the rows depend on besides, for each sweep that they are from.
     schedules : those that rows name, by the name of their file.
     """
@@ -49,6 +49,7 @@ class SweepResults:
     fronts: tuple[Row, ...] = ()
     areas: tuple[Row, ...] = ()
     pipeline_columns: tuple[Mapping[str, str], ...] = ()
+    area_columns: tuple[Mapping[str, str], ...] = ()
 
 
 def load_results(path: Path) -> SweepResults:
@@ -75,6 +76,7 @@ def load_results(path: Path) -> SweepResults:
     return SweepResults(
         rows, tables["curves"], columns["results"], columns["curves"], provenance, schedules, pipelines,
         tables.get("fronts", ()), tables.get("areas", ()), columns.get("pipelines", ()),
+        columns.get("areas", ()),
     )  # fmt: skip
 
 

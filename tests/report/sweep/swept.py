@@ -1,5 +1,6 @@
 """The folder of a sweep whose figures are made up, for pages and tables."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,9 @@ from hwgen.sweep.depth_first.steps import StackJob
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import row_of
+from hwgen.sweep.synthesis import area_cells, area_rows
 from hwgen.sweep.tables.files import write_results
+from hwgen.synth.blocks import Block
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.sweep.points import layers_named
 
@@ -76,7 +79,7 @@ def results(
          "question": question.name}
         for layer in layers for size in (128, *budgets)
     ]  # fmt: skip
-    write_results(folder, Outcome(rows, curves, documents), question)
+    write_results(folder, Outcome(rows, curves, documents, areas=_areas(budgets)), question)
     return folder
 
 
@@ -133,8 +136,27 @@ def _cells(row: Any, question: Question, budget: int, *, simulated: bool) -> dic
     asked = {**question.asked(row.configuration), "simulator": "verilator" if simulated else ""}
     return row_of(
         row, point="p", optimum=100, asked=asked, file=schedule_file(question, row.configuration, row.layer),
-        simulated=line if simulated else None, synthesis=synthesis, balance=balance,
+        simulated=line if simulated else None, balance=balance,
+        area={**area_cells(synthesis), "design": f"hwc{budget}"},
     )  # fmt: skip
+
+
+def _areas(budgets: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Two blocks of each HWC."""
+    return [
+        row
+        for budget in budgets
+        for row in area_rows(
+            {
+                "kind": "hwc",
+                "cells": {"design": f"hwc{budget}"},
+                "blocks": {
+                    "datapath": asdict(Block(Area(4000, 2, 20, 30), Gates(900, 20, 0, 8 * budget))),
+                    "": asdict(Block(Area(1000 + budget, 0, 10), Gates(100, 10, 0, 64))),
+                },
+            }
+        )
+    ]
 
 
 def _on_cluster(layer: Layer, question: Question, hwcs: int) -> tuple[dict[str, Any], dict[str, str]]:

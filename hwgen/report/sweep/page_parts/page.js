@@ -16,6 +16,7 @@ function drawPlots() {
     for (const drawOne of [drawDram, drawClusterRoofline]) drawOne();
   }
   if (rows.length) drawStalls();
+  drawAreas();
 }
 
 function draw() {
@@ -45,6 +46,7 @@ function start() {
   setUpDetail();
   onChoice("traffic-what", "traffic", drawTraffic);
   onChoice("stalls-group", "bars", drawStalls);
+  onChoice("areas-design", "design", drawAreas);
   onChoice("engines-size", "engines", drawEngines);
   const all = document.getElementById("all-columns");
   all.addEventListener("change", () => { keep("columns", all.checked ? "all" : "main", "main"); drawTables(); });

@@ -143,7 +143,10 @@ function showStack(host, row, runs) {
       `${whole(one.cycles_measured ?? one.cycles_predicted)} cycles ${one.cycles_measured === null ? "predicted" : "measured"}, ` +
         `utilisation ${one.utilisation.toFixed(3)}${one.reason ? `; ${one.status}: ${one.reason}` : ""}`,
     ]),
+    ...(row.luts === null ? [] : [["ECP5", `${whole(row.luts)} LUT4, ${row.lut_rams + row.buffer_lut_rams} LUT RAMs, ` +
+      `${row.block_rams + row.buffer_block_rams} block RAMs, ${row.dsps} DSPs, ${row.clock_mhz} MHz; ${row.critical_path}`]]),
   ]);
+  if (row.design && blocksOf(row.design).length) drawBlocks(make(host, "div", { class: "pair" }), row.design, 8);
 }
 
 function drawPipelineTable() {
