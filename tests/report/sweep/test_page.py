@@ -150,6 +150,10 @@ def test_area_by_block(browser: Browser, shapes: Path) -> None:
     browser.run(CHOOSE.format("hwc1024", "areas-design"))
     assert "1 KiB" in browser.run("document.querySelector('#areas-clock').textContent")
     assert browser.run("document.documentElement.scrollWidth") <= 360
+    browser.open(shapes, width=1600)
+    widths = "[...document.querySelectorAll('#areas-plot svg')].map(s => s.viewBox.baseVal.width)"
+    left, right = browser.run(widths)
+    assert left == right < 800  # beside each other
     # A click on a point shows the same beside its figures; what is not chosen is no choice.
     browser.run("document.querySelector('#roofline .point').dispatchEvent(new MouseEvent('click'))")
     assert count(browser, "#detail-body .bar[tabindex]") == 4

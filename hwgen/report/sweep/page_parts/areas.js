@@ -17,9 +17,9 @@ function designName(design) {
 function drawBlocks(host, design, few = Infinity) {
   host.replaceChildren();
   const rows = blocksOf(design);
-  for (const [column, title, color] of [["lut4_equivalents", "LUT4-equivalents on an ECP5", "f0"],
-    ["gates", "NAND gates of two inputs, of no technology, without memories", "f2"]]) {
-    const part = make(host, "div");
+  const parts = [["lut4_equivalents", "LUT4-equivalents on an ECP5", "f0"],
+    ["gates", "NAND gates of two inputs, of no technology, without memories", "f2"]].map((one) => [make(host, "div"), ...one]);
+  for (const [part, column, title, color] of parts) { // both have their width before either is drawn
     make(part, "h3", {}, `${title}: ${whole(sumOf(rows, (row) => row[column]))}`);
     const sorted = [...rows].sort((a, b) => b[column] - a[column]).filter((row) => row[column]).slice(0, few);
     bars(make(part, "figure", { class: "plot" }), {
