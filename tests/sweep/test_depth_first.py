@@ -111,6 +111,21 @@ def test_stacks_are_measured_and_equal(
     assert (out / "pipelines.csv").read_bytes() == text
 
 
+@pytest.mark.nightly
+def test_stacks_on_a_dram_are_measured_and_equal(network: Network, least: int, tmp_path: Path) -> None:
+    port = DramPort(64, Dram(latency=20, block_cycles=17, miss_cycles=24))
+    question = DepthFirstQuestion(network, "block", (least,), (8,), port=port)
+    outcome = swept(question, tmp_path, steps.PERFORM)
+    assert [(row["status"], row["equal"], row["output_exact"]) for row in outcome.pipelines] == [
+        ("ok", True, True)
+    ] * 2
+    for row in outcome.pipelines:
+        assert row["cycles_measured"] == row["cycles_predicted"] > row["slowest_stage_cycles"]
+        assert row["dram_bytes_measured"] == row["dram_bytes_predicted"] >= row["total_bytes_measured"]
+        for name in ("beats", "axi_bursts", "blocks", "row_misses"):
+            assert row[f"dram_{name}_measured"] == row[f"dram_{name}_predicted"] > 0
+
+
 def test_points_that_fail_are_rows(network: Network, least: int, tmp_path: Path) -> None:
     port = DramPort(64, Dram(latency=5, miss_cycles=20))
     question = DepthFirstQuestion(network, "block", (1, least, 1 << 20), (8, 16), port=port)
