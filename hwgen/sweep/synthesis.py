@@ -27,10 +27,13 @@ def design_of(parameters: Synthesised) -> str:
 
 
 def synthesised(parameters: Synthesised, device: Device, *, seconds: float, tell: Any) -> dict[str, Any]:
-    """Area by block and clock, as plain data. Of a cluster one HWC is placed, and nothing else."""
+    """Area by block and clock, as plain data. Of a cluster one HWC is placed, and nothing else.
+
+    ``tell`` hears of each stage.
+    """
     if isinstance(parameters, ClusterParameters):
         kind, whole = "cluster", synthesise_hwc(parameters.hwc, device, seconds=seconds, tell=tell)
-        blocks = cluster_blocks(parameters, tell=tell)
+        blocks = cluster_blocks(parameters, tell=lambda stage: tell(f"all of the cluster: {stage}"))
         cells = _cluster_cells(whole, blocks, parameters.hwcs)
     elif isinstance(parameters, HwcParameters):
         kind, whole = "hwc", synthesise_hwc(parameters, device, seconds=seconds, tell=tell)

@@ -9,6 +9,8 @@ __all__ = ["print_pipelines", "print_sweep"]
 
 VARIED = ("order", "objective")
 """Columns that are shown where they differ."""
+AREA = ("LUT4", "clock, MHz", "clock of an HWC, MHz")
+"""Columns that are shown where something was synthesised."""
 
 
 def print_sweep(rows: Sequence[Cells], scale: int) -> None:
@@ -48,18 +50,19 @@ def print_pipelines(rows: Sequence[Cells]) -> None:
         }
         for row in rows
     ]
-    names = [name for name in found[0] if name not in ("LUT4", "clock, MHz") or any(one[name] for one in found)]
     first = rows[0]
     title = (
         f"Depth-first, {first['set']} at {first['input_width']}x{first['input_height']}: bytes to and from the DRAM"
     )
-    print_table(title, names, [[cells[name] for name in names] for cells in found])
+    _print(title, found)
     print_cycles_note()
 
 
 def _print(title: str, found: list[Cells]) -> None:
-    alike = {name for name in VARIED if len({cells[name] for cells in found}) == 1}
-    names = [name for name in found[0] if name not in alike]
+    alike = {name for name in VARIED if name in found[0] and len({cells[name] for cells in found}) == 1}
+    names = [
+        name for name in found[0] if name not in alike and (name not in AREA or any(cells[name] for cells in found))
+    ]
     print_table(title, names, [[cells[name] for name in names] for cells in found])
 
 
@@ -149,4 +152,6 @@ def _cluster_cells(row: Cells) -> Cells:
         "cycles predicted": row["cycles_predicted"],
         "measured  ": row["cycles_measured"],
         "utilisation": row["utilisation"],
+        "LUT4": row["luts"],
+        "clock of an HWC, MHz": row["clock_mhz"],
     }
