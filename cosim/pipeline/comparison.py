@@ -26,7 +26,10 @@ from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack, Traffic
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["StackResult", "StackRun", "compare", "job_of", "prepare", "run_stacks"]
+__all__ = ["STALL_RATE", "StackResult", "StackRun", "compare", "job_of", "prepare", "run_stacks"]
+
+STALL_RATE = 80
+"""Cycles of 256 in which a stream stalls, where the user asks for stalls."""
 
 
 @dataclass(frozen=True)

@@ -215,16 +215,16 @@ def require_folder(folder: Path | None, option: str = "-o") -> None:
         raise InputError(f"{option}: expected a folder, got the file {folder}")
 
 
-def buffer_sizes(text: str, option: str = "--buffer") -> list[int]:
+def buffer_sizes(text: str, option: str = "--buffer", *, largest: int = _LARGEST_BUFFER) -> list[int]:
     """Bytes of each size in a list such as ``512,1KiB,4KiB``: distinct, ascending."""
-    return sorted({_bytes(part.strip(), option) for part in text.split(",")})
+    return sorted({_bytes(part.strip(), option, largest) for part in text.split(",")})
 
 
-def _bytes(text: str, option: str) -> int:
+def _bytes(text: str, option: str, largest: int) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
     size = int(match[1]) * _UNITS[match[2]] if match else 0
-    if not 1 <= size <= _LARGEST_BUFFER:
-        limits = f"from 1 byte to {size_text(_LARGEST_BUFFER)}"
+    if not 1 <= size <= largest:
+        limits = f"from 1 byte to {size_text(largest)}"
         raise InputError(f"{option}: expected sizes such as 512 or 1KiB,4KiB, {limits}, got {text[:40]!r}")
     return size
 

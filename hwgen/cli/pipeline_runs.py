@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
+from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.campaigns.pipeline_cases import CaseSize
@@ -22,9 +22,6 @@ from hwgen.lower.pipeline.solution import read_solution
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["cosim_stacks", "print_accesses", "print_sizes", "print_stacks"]
-
-STALL_RATE = 80
-"""Cycles of 256 in which a stream stalls, with --stalls."""
 
 
 def cosim_stacks(

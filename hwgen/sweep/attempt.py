@@ -94,7 +94,7 @@ def _answer(step: Step, order: Order) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="hwgen-step-") as name:
         question, answer, log = (Path(name) / part for part in ("question", "answer", "log"))
         question.write_bytes(pickle.dumps((step, order.perform)))
-        starter = _starter(log)
+        starter = _starter(log, order.perform.partition(":")[0])
         try:
             starter.start([str(path) for path in (question, answer, log)] + [order.store])
             status = starter.wait(order.seconds)
@@ -118,12 +118,13 @@ class _Starter:
     Parameters
     ----------
     log : where it says why it cannot start.
+    module : that does the steps.
     """
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, module: str) -> None:
         with log.open("wb") as file:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "hwgen.sweep.attempt", str(os.getpid())],
+                [sys.executable, "-m", "hwgen.sweep.attempt", str(os.getpid()), module],
                 env=environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -174,10 +175,10 @@ class _Starter:
 _starters = threading.local()
 
 
-def _starter(log: Path) -> _Starter:
+def _starter(log: Path, module: str) -> _Starter:
     """That of this thread; it is there from the first attempt on."""
     if not (hasattr(_starters, "one") and _starters.one.ready):
-        _starters.one = _Starter(log)
+        _starters.one = _Starter(log, module)
     one: _Starter = _starters.one
     return one
 
@@ -185,12 +186,15 @@ def _starter(log: Path) -> _Starter:
 # --- the process itself ---
 
 
-def main(parent: str) -> None:
-    """Fork for each request on standard input; write the fork's number, then its status, to standard output.
+def main(parent: str, module: str) -> None:
+    """Import what does the steps; fork for each request on standard input.
+
+    The fork's number, then its status, are written to standard output.
 
     In the fork: do the step that the request names, and return.
     """
     _end_with(int(parent), signal.SIGTERM)
+    importlib.import_module(module)
     gc.freeze()  # what the copies share is left alone
     for line in sys.stdin:
         request = json.loads(line)

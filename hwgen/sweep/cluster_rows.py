@@ -9,8 +9,8 @@ from hwgen.ir.schedule import Schedule
 from hwgen.model.core.bounds import bounds
 from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
-from hwgen.sweep.columns import traffic_column
 from hwgen.sweep.rows import Cells, completed, order_text, status_of
+from hwgen.sweep.tables.columns import traffic_column
 
 __all__ = ["cluster_row"]
 
@@ -23,6 +23,7 @@ def cluster_row(
     asked: Mapping[str, Any],
     file: str,
     simulated: Mapping[str, Any] | None,
+    area: Mapping[str, Any] | None = None,
     reason: str = "",
     pending: bool = False,
 ) -> Cells:
@@ -80,6 +81,7 @@ def cluster_row(
         "bound_ratio": round(limit.ratio(total), 6),
         "status": status_of(simulated, reason, pending=pending),
         "reason": reason or "; ".join(simulated["failures"] if simulated else ()),
+        **(area or {}),
     }
     return completed(cells)
 

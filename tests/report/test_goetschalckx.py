@@ -90,6 +90,10 @@ def test_claims_without_a_network_leave_it_out(dmcnn: Computed) -> None:
     assert f"{rings:,} elements in the rings for {3 * 224**2 + 256 * 56**2:,} of traffic" in fused.found
     assert "3.09 times less" in fused.found
     assert "0.77" in fused.found
+    for design in ("Xiao et al. 2017", "Chang et al. 2018"):  # whose points are in the pictures alone
+        (claim,) = (claim for claim in stated if design in claim.published)
+        assert claim.verdict == "not judged"
+        assert "in the picture alone" in claim.remark
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 from pathlib import Path
-from hwgen.sweep import run
+from hwgen.sweep import work
 from hwgen.sweep.farm import Place
 from hwgen.sweep.request import Question
 from hwgen.sweep.run import Sweep
-from hwgen.sweep.table import write_results
+from hwgen.sweep.tables.files import write_results
 from tests.sweep.points import configurations, layers_named
 folder, names, budgets, kind, workers, address, seconds, attempts = sys.argv[1:]
 names = names.split(",")
@@ -37,7 +37,7 @@ question = Question(
 place = Place(kind, int(workers), address=address, logs=Path(folder).resolve() / "logs", walltime="00:10")
 tell = lambda line, done, known: print(line, flush=True)
 keep = lambda outcome: write_results(Path(folder), outcome, question)
-run.KEEP_SECONDS = 0.1
+work.KEEP_SECONDS = 0.1
 limits = (float(seconds), int(attempts))
 perform = "tests.sweep.points:perform"
 sweep = Sweep(question, Path(folder), place, *limits, tell, perform=perform, keep=keep)

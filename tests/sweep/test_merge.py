@@ -21,13 +21,14 @@ from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.report.sweep.results import load_results
 from hwgen.sweep.clusters import ClusterConfiguration
-from hwgen.sweep.columns import COLUMNS, FORMAT
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
-from hwgen.sweep.merge import Tables, known_tables
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import Cells, completed, row_of
 from hwgen.sweep.steps import cluster_plan_step, plan_step
-from hwgen.sweep.table import write_results
+from hwgen.sweep.synthesis import area_cells
+from hwgen.sweep.tables.columns import COLUMNS, FORMAT
+from hwgen.sweep.tables.files import write_results
+from hwgen.sweep.tables.merge import ADDED, Tables, known_tables
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.sweep.points import layers_named
 
@@ -65,7 +66,8 @@ def swept(
             outcome.rows.append(
                 row_of(
                     row, point="p", optimum=100, asked=asked.asked(one), file=schedule_file(asked, one, row.layer),
-                    simulated=None if cycles is None else line, synthesis=synthesis, pending=pending, reason=reason,
+                    simulated=None if cycles is None else line,
+                    area=None if synthesis is None else area_cells(synthesis), pending=pending, reason=reason,
                 )
             )  # fmt: skip
     for layer in asked.layers:
@@ -172,13 +174,18 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "results.csv").read_bytes() == kept
 
 
-def test_rows_from_before_there_were_objectives_stay(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "more"), [(3, ADDED), (4, ())])
+def test_rows_of_earlier_versions_stay(tmp_path: Path, version: int, more: tuple[str, ...]) -> None:
     kept = swept(tmp_path, 512, cycles=4000).rows
-    new = {"objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
-           "fewest_cycles", "energy_predicted", "energy_measured"}  # fmt: skip
+    new = {*more, "design"}
     names = [column.name for column in COLUMNS if column.name not in new]
     schema = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))
-    old = {**schema, "format": 3, "results": [one for one in schema["results"] if one["name"] in names]}
+    old = {
+        "format": version,
+        "kind": "sweep",
+        "curves": schema["curves"],
+        "results": [one for one in schema["results"] if one["name"] in names],
+    }
     for column in old["results"]:
         column["meaning"] += ", in other words"
     (tmp_path / "schema.json").write_text(json.dumps(old), encoding="utf-8")
@@ -188,10 +195,11 @@ def test_rows_from_before_there_were_objectives_stay(tmp_path: Path) -> None:
         writer = csv.DictWriter(file, names, lineterminator="\n")
         writer.writeheader()
         writer.writerows({**row, "equal": "true", "output_exact": "true"} for row in before)
-    assert {row["objective"] for row in load_results(tmp_path).rows} == {"traffic"}
+    objective = "traffic" if "objective" in new else None
+    assert {(row["objective"], row["design"]) for row in load_results(tmp_path).rows} == {(objective, None)}
     tables = swept(tmp_path, 1024)  # goes on in the same folder
     assert picked(tables, "configuration", "objective", "buffer_bytes", "cycles_measured") == [
-        *[("shared", "traffic", 512, 4000)] * 2, *[("hwce", None, 1024, None)] * 2
+        *[("shared", objective, 512, 4000)] * 2, *[("hwce", None, 1024, None)] * 2
     ]  # fmt: skip
     assert list(tables.rows[0]) == [column.name for column in COLUMNS]
     assert json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))["format"] == FORMAT

@@ -15,7 +15,7 @@ import yaml
 
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
-from hwgen.cli.commands.sweep import terminated_like_interrupted
+from hwgen.cli.commands.sweep.running import terminated_like_interrupted
 from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.hardware import Cluster, load_hardware
@@ -30,12 +30,13 @@ from hwgen.search.core.optimal import Balance
 from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
-from hwgen.sweep.columns import COLUMNS, CURVES
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import order_text, row_of
 from hwgen.sweep.steps import scaled, simulate_step
 from hwgen.sweep.store import Store
-from hwgen.sweep.table import write_results
+from hwgen.sweep.synthesis import area_cells
+from hwgen.sweep.tables.columns import COLUMNS, CURVES
+from hwgen.sweep.tables.files import write_results
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.cli.command_line import Answer, Run, refused
 from tests.sweep.points import layers_named
@@ -140,7 +141,7 @@ def test_the_fewest_cycles_near_the_least_traffic(kind: Kind, lanes: Lanes | Non
     for row in rows_of(plan):
         balance = plan.balances[row.layer]
         cells = row_of(
-            row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, synthesis=None, balance=balance
+            row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, area=None, balance=balance
         )
         assert (cells["total_bytes_predicted"], cells["cycles_predicted"]) == (
             balance.chosen.total_bytes, balance.chosen.cycles
@@ -225,7 +226,15 @@ def test_a_row_has_everything() -> None:
     (row,) = rows_of(plan)
     counts = predict(row.entry.schedule).counts
     asked = Question((layer,), (plan.configuration,)).asked(plan.configuration)
-    cells = row_of(row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, synthesis=synthesis())
+    cells = row_of(
+        row,
+        point="p",
+        optimum=100,
+        asked=asked,
+        file="s.yaml",
+        simulated=None,
+        area={**area_cells(synthesis()), "design": "d"},
+    )
     assert list(cells) == [column.name for column in COLUMNS]
     assert (cells["status"], cells["total_bytes_predicted"]) == ("predicted", counts.total_bytes())
     assert cells["optimum_ratio"] == counts.total_bytes() / 100
@@ -242,7 +251,7 @@ def test_files_hold_the_same_rows(tmp_path: Path) -> None:
     (row,) = rows_of(plan)
     question = Question((layer,), (plan.configuration,), simulate=False, layer_set="few")
     asked = question.asked(plan.configuration)
-    cells = row_of(row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, synthesis=None)
+    cells = row_of(row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, area=None)
     curve = {"layer": "a", "buffer_bytes": 64, "I_bytes": 1, "W_bytes": 2, "O_bytes": 3, "total_bytes": 6,
              "bound_bytes": 5, "set": "few", "scale": 1, "question": question.name}  # fmt: skip
     text = dump_yaml(row.entry.schedule.as_data())
@@ -325,7 +334,7 @@ def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
 
 def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> None:
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "-j", 1)
-    refused(run(*sweep), "Missing option '--buffer'")
+    refused(run(*sweep), "--buffer: expected sizes such as 512 or 1KiB,4KiB (with --depth-first: --memory)")
     refused(run(*sweep, "--buffers", "some"), "--buffer: expected sizes such as 512")
     refused(
         run(*sweep, "--buffers", "1KiB", "--objective", "balanced,least"), "--objective: expected balanced, traffic"
@@ -344,7 +353,6 @@ def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> Non
     refused(run(*cluster, "2", "--traffic-slack", "0"), "--traffic-slack: expected above 0 on a cluster, got 0")
     refused(run(*cluster, "2", "--tcdm", "100"), "--cluster: tcdm: ")
     refused(run(*cluster, "2", "--hardware", "hwc"), "--hardware: hwc: expected hardware with a cluster")
-    refused(run(*cluster, "2", "--synth"), "--synth: expected without --cluster")
     refused(run(*cluster, "2", "--per-layer"), "--per-layer: expected without --cluster")
     refused(run(*sweep, "--buffers", "1KiB", "--tcdm", "64KiB"), "--tcdm: expected with --cluster")
     refused(run(*sweep, "--buffers", "1KiB", "--farm", "pbs"), "Invalid value for '--farm'")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-import hwgen.synth.ecp5
+import hwgen.synth.tool_run
 from hwgen.synth.cells import blocks_of, cells_of, gates_of
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis, areas, gates_by_block, synthesise
 from hwgen.synth.surroundings import INPUTS, OUTPUTS, surrounded
@@ -63,19 +63,25 @@ def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPat
     def never(*_: object) -> None:
         raise AssertionError("synthesised again")
 
-    monkeypatch.setattr(hwgen.synth.ecp5._Run, "of", never)
+    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "netlists", never)
     assert synthesise(DESIGN, "top", {"I0": "store."}, tell=stages.append) == found
     assert len(stages) == 3
     with pytest.raises(AssertionError, match="synthesised again"):
         synthesise(DESIGN, "top", {"I0": "store."}, Device(seed=Device.seed + 1))
-    (kept,) = (cache / "synthesis").glob("*.json")
+    # Its blocks are known, too.
+    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "cells", never)
+    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "gates", never)
+    assert sum(areas(DESIGN, "top").values(), Area()) == found.total
+    assert sum(gates_by_block(DESIGN, "top").values(), Gates()).memory_bits == 256
+    files = (cache / "synthesis").glob("*.json")
+    (kept,) = (file for file in files if "clock_mhz" in file.read_text(encoding="utf-8"))
     kept.write_text("{torn", encoding="utf-8")
     with pytest.raises(AssertionError, match="synthesised again"):
         synthesise(DESIGN, "top", {"I0": "store."})
 
 
 def test_abc_maps_where_abc9_fails(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = hwgen.synth.ecp5._Run._yosys
+    whole = hwgen.synth.tool_run.ToolRun._yosys
     said = "ERROR: Assert `count_id(cell->name) == 0' failed in kernel/rtlil.cc:2765."
 
     def failing(run: Any, step: str, script: list[str]) -> None:
@@ -84,16 +90,16 @@ def test_abc_maps_where_abc9_fails(cache: Path, monkeypatch: pytest.MonkeyPatch)
             raise ToolError(f"synthesis: ecp5 failed: {said}")
         whole(run, step, script)
 
-    monkeypatch.setattr(hwgen.synth.ecp5._Run, "_yosys", failing)
+    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "_yosys", failing)
     stages: list[str] = []
     mapped: list[str] = []
-    mapping = hwgen.synth.ecp5._Run._map
+    mapping = hwgen.synth.tool_run.ToolRun._map
 
     def told(run: Any) -> str:
         mapped.append(mapping(run))
         return mapped[-1]
 
-    monkeypatch.setattr(hwgen.synth.ecp5._Run, "_map", told)
+    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "_map", told)
     found = areas(DESIGN, "top", tell=stages.append)
     assert stages[1].startswith("Yosys, cells of the ECP5 once more with abc, as its abc9 fails")
     assert mapped == ["abc"]

@@ -17,7 +17,7 @@ from hwgen.model.pipeline.graph import Graph, Rules
 from hwgen.search.pipeline.files import front_data, point_data, solution_data
 from hwgen.search.pipeline.front import FACTORS, POWERS_OF_TWO, Front, Point, best_within, search_front
 
-__all__ = ["depth_first"]
+__all__ = ["connected_network", "depth_first"]
 
 Name = Annotated[
     str,
@@ -74,13 +74,8 @@ def depth_first(
     weights resident or fetched once for each stack.
     """
     limit = None if memory is None else _memory(memory)
-    size = None if resolution is None else _resolution(resolution)
     require_folder(output)
-    network = load_layer_set(name)
-    if size is not None:
-        network = at_resolution(network, *size)
-    if phases:
-        network = in_phases(network)
+    network = connected_network(name, resolution, phases=phases)
     graph = Graph.of(network)
     with progress(graph.rows, "searching") as step:
         front = search_front(graph, rules, FACTORS if rules == "default" else POWERS_OF_TWO, progress=step)
@@ -103,6 +98,15 @@ def depth_first(
         _print_point(graph, points[0])
     else:
         _print_front(front)
+
+
+def connected_network(name: str, resolution: str | None, *, phases: bool) -> Network:
+    """A network by its file or built-in name: at another size of its input, with transposed convolutions replaced."""
+    size = None if resolution is None else _resolution(resolution)
+    network = load_layer_set(name)
+    if size is not None:
+        network = at_resolution(network, *size)
+    return in_phases(network) if phases else network
 
 
 def _clear_other(folder: Path, written: dict[str, Any]) -> None:

@@ -36,6 +36,7 @@ def report(
         (output / name).write_bytes(content)
     files = ["index.html", *images]
     if as_json:
-        print_json({"folder": str(output), "files": files, "rows": len(found.rows)})
+        print_json({"folder": str(output), "files": files, "rows": len(found.rows) + len(found.pipelines)})
     else:
-        typer.echo(f"{output / 'index.html'}: {len(found.rows)} rows; {', '.join(images) or 'no images'}")
+        rows = len(found.rows) + len(found.pipelines)
+        typer.echo(f"{output / 'index.html'}: {rows} rows; {', '.join(images) or 'no images'}")

@@ -78,7 +78,7 @@ COMMANDS = {
         Entry("regress-clusters", "regress.clusters"),
         Entry("synth", "synth"),
         Entry("calibrate", "calibrate"),
-        Entry("sweep", "sweep"),
+        Entry("sweep", "sweep.sweep"),
         Entry("report", "report"),
         Entry("cache", "cache"),
     )

@@ -221,10 +221,19 @@ def _fused_layer(computed: Computed) -> list[Claim]:
             "not judged",
         ),
         Claim(
+            "Fig. 7(a)",
+            "VGG-E, first five convolutions, against Xiao et al. 2017",
+            f"{least.memory:,} elements in the rings for {least.traffic:,} of traffic, without tiles",
+            "The paper prints no memory and no traffic of that design: its point is in the picture alone, taken from "
+            "a table of Xiao et al.",
+            "not judged",
+        ),
+        Claim(
             "Fig. 7(b)",
-            "QFSRCNN against Chang et al.",
+            "QFSRCNN against Chang et al. 2018",
             "not computed",
-            "The layer table of QFSRCNN could not be found; the plot shows FSRCNN (56, 12, 4), of the same family.",
+            "The layer table of QFSRCNN could not be found; the plot shows FSRCNN (56, 12, 4), of the same family. "
+            "The paper prints no figures of that design: its point is in the picture alone.",
             "not judged",
         ),
     ]

@@ -40,7 +40,59 @@ def figures_of(results: SweepResults) -> dict[str, Figure]:
         found["pareto"] = _pareto(blocks)
     if clusters:
         found["dram"] = _dram(clusters)
+    if any(row["stack"] is not None for row in results.pipelines):
+        found["front"] = _front(results)
     return found
+
+
+NETWORK = ("set", "phases", "input_width", "input_height")
+POINT = ("memory_bytes", "multipliers", "axi_bits", "dram", "stalls", "seed")
+
+
+def _front(results: SweepResults) -> Figure:
+    """On-chip memory against traffic of depth-first execution: the fronts, and the solutions that were asked for."""
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    networks = list(dict.fromkeys(tuple(row[name] for name in NETWORK) for row in results.pipelines))
+    for index, network in enumerate(networks):
+        colour, shape = MARKS[index % len(MARKS)]
+        name = network[0] if len(networks) == 1 else f"{network[0]}, {network[2]} x {network[3]}"
+        front, rows = (
+            [row for row in table if tuple(row[one] for one in NETWORK) == network]
+            for table in (results.fronts, results.pipelines)
+        )
+        front.sort(key=lambda row: row["memory_bytes"])
+        memories, traffic = ([row[one] for row in front] for one in ("memory_bytes", "traffic_bytes"))
+        axes.step(memories, traffic, where="post", color=colour, linewidth=1.2, label=f"{name}: front, predicted")
+        by_layer = [row["layer_by_layer_bytes"] for row in front]
+        axes.plot(memories, by_layer, "--", color=colour, linewidth=1, label="layer by layer, at least")
+        for measured, face in ((True, colour), (False, "none")):
+            points = _solutions(rows, measured=measured)
+            label = "measured" if measured else "predicted"
+            if points:
+                xs, ys = zip(*points, strict=True)
+                axes.plot(xs, ys, shape, color=colour, markerfacecolor=face, linestyle="none", label=label)
+    axes.set(xscale="log", yscale="log", xlabel="on-chip memory, bytes", ylabel="bytes to and from the DRAM")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(fontsize="small")
+    return figure
+
+
+def _solutions(rows: Sequence[Row], *, measured: bool) -> list[tuple[int, int]]:
+    """Memory and traffic of each solution whose stacks were all measured, or were not."""
+    by_point: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row["stack"] is not None:
+            by_point.setdefault(tuple(row[name] for name in POINT), []).append(row)
+    source = f"total_bytes_{'measured' if measured else 'predicted'}"
+    return sorted(
+        {
+            (some[0]["on_chip_bytes"], sum(row[source] for row in some))
+            for some in by_point.values()
+            if all(row["total_bytes_predicted"] is not None for row in some)
+            and all(row["total_bytes_measured"] is not None for row in some) is measured
+        }
+    )
 
 
 def _total(row: Row) -> int:

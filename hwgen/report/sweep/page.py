@@ -15,7 +15,8 @@ __all__ = ["nest_text", "page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
 SCRIPTS = (
-    "charts.js", "rows.js", "filters.js", "design.js", "plots.js", "clusters.js", "tables.js", "page.js",
+    "charts.js", "rows.js", "filters.js", "design.js", "plots.js", "clusters.js", "pipelines.js", "areas.js",
+    "tables.js", "page.js",
 )  # fmt: skip
 """One script, in this order."""
 
@@ -31,6 +32,11 @@ def page(results: SweepResults, title: str) -> str:
         "columns": list(results.columns),
         "curve_columns": list(results.curve_columns),
         "provenance": dict(results.provenance),
+        "pipelines": [_filled(row) for row in results.pipelines],
+        "fronts": list(results.fronts),
+        "pipeline_columns": list(results.pipeline_columns),
+        "areas": list(results.areas),
+        "area_columns": list(results.area_columns),
     }
     filled = {
         "TITLE": html.escape(title),
@@ -69,9 +75,13 @@ def nest_text(schedule: Schedule) -> str:
 
 
 def _with_nest(row: Mapping[str, Any], label: str, schedules: Mapping[str, Schedule]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: cell for name, cell in row.items() if cell is not None}  # most are
     schedule = schedules.get(row["schedule"])
-    return found | {"label": label, "nest": "" if schedule is None else nest_text(schedule)}
+    return _filled(row) | {"label": label, "nest": "" if schedule is None else nest_text(schedule)}
+
+
+def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells that are not empty: most are."""
+    return {name: cell for name, cell in row.items() if cell is not None}
 
 
 def _part(name: str) -> str:

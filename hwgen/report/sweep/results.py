@@ -13,8 +13,10 @@ from hwgen.ir.schedule import Schedule, load_schedule
 
 __all__ = ["SweepResults", "load_results"]
 
-FORMAT = 4
-"""Version of the tables of a sweep; see `hwgen.sweep.columns`."""
+FORMAT = 5
+"""Version of the tables of a sweep; see `hwgen.sweep.tables.columns`."""
+BEFORE_AREAS = 4
+"""Version of the tables without depth-first points and without the blocks of what was synthesised."""
 BEFORE_OBJECTIVES = 3
 """Version of the tables in which every HWC was that of the least traffic, without a column that says so."""
 ADDED = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
@@ -28,8 +30,11 @@ class SweepResults:
 
     Members
     -------
-    rows, curves : the tables; a cell without a figure is None.
+    rows, curves : the tables of HWCs and clusters; a cell without a figure is None.
     columns, curve_columns : name, kind, unit and meaning of each column.
+    pipelines, fronts : the tables of depth-first points.
+    pipeline_columns : of the first of them.
+    areas, area_columns : the blocks of what was synthesised.
     provenance : what the rows depend on besides, for each sweep that they are from.
     schedules : those that rows name, by the name of their file.
     """
@@ -40,6 +45,11 @@ class SweepResults:
     curve_columns: tuple[Mapping[str, str], ...]
     provenance: Mapping[str, Any]
     schedules: Mapping[str, Schedule]
+    pipelines: tuple[Row, ...] = ()
+    fronts: tuple[Row, ...] = ()
+    areas: tuple[Row, ...] = ()
+    pipeline_columns: tuple[Mapping[str, str], ...] = ()
+    area_columns: tuple[Mapping[str, str], ...] = ()
 
 
 def load_results(path: Path) -> SweepResults:
@@ -48,24 +58,32 @@ def load_results(path: Path) -> SweepResults:
     if not folder.is_dir():
         raise InputError(f"{path}: expected the folder of a sweep")
     schema, provenance = (_document(folder / f"{name}.json") for name in ("schema", "provenance"))
-    if schema.get("kind") != "sweep" or schema.get("format") not in (BEFORE_OBJECTIVES, FORMAT):
+    if schema.get("kind") != "sweep" or schema.get("format") not in (BEFORE_OBJECTIVES, BEFORE_AREAS, FORMAT):
         raise InputError(f"{folder / 'schema.json'}: expected kind sweep, format {FORMAT}")
-    columns, curve_columns = (_columns(schema, name, folder) for name in ("results", "curves"))
-    rows = _table(folder / "results.csv", columns)
-    if not rows:
+    names = ("results", "curves", *(("pipelines", "fronts", "areas") if schema["format"] == FORMAT else ()))
+    columns = {name: _columns(schema, name, folder) for name in names}
+    there = {name for name in names if (folder / f"{name}.csv").exists()}
+    if not there & {"results", "pipelines"}:
+        there |= {"results", "curves"}  # which are missed
+    tables = {name: _table(folder / f"{name}.csv", columns[name]) if name in there else () for name in names}
+    rows, pipelines = tables["results"], tables.get("pipelines", ())
+    if not rows and not pipelines:
         raise InputError(f"{folder / 'results.csv'}: expected at least one row")
-    if schema["format"] == BEFORE_OBJECTIVES:
-        rows = tuple(map(_of_least_traffic, rows))
+    if schema["format"] != FORMAT:
+        rows = tuple(map(_of_today, rows))
     files = dict.fromkeys(row["schedule"] for row in rows if row["schedule"] is not None)
     schedules = {file: load_schedule(folder / file) for file in files}
-    curves = _table(folder / "curves.csv", curve_columns)
-    return SweepResults(rows, curves, columns, curve_columns, provenance, schedules)
+    return SweepResults(
+        rows, tables["curves"], columns["results"], columns["curves"], provenance, schedules, pipelines,
+        tables.get("fronts", ()), tables.get("areas", ()), columns.get("pipelines", ()),
+        columns.get("areas", ()),
+    )  # fmt: skip
 
 
-def _of_least_traffic(row: Row) -> Row:
-    """A row from before there were objectives."""
+def _of_today(row: Row) -> Row:
+    """A row of an earlier version: without objectives it had the least traffic; it has no blocks."""
     objective = None if row["configuration"] == "hwce" else "traffic"
-    return {**dict.fromkeys(ADDED), "objective": objective, **row}
+    return {**dict.fromkeys(ADDED), "design": None, "objective": objective, **row}
 
 
 def _text(file: Path) -> str:

@@ -2,11 +2,23 @@
 
 const WIDE = window.matchMedia("(min-width: 75rem)");
 
-function showNest(title, rows) {
+// The panel with a title and nothing in it yet, open: what is drawn in it takes its width.
+function openDetail(title) {
   const detail = document.getElementById("detail");
   document.getElementById("detail-title").textContent = title;
   const body = document.getElementById("detail-body");
   body.replaceChildren();
+  if (!detail.open) {
+    if (WIDE.matches) detail.show(); // beside the plots, which can still be clicked
+    else detail.showModal();
+  }
+  detail.scrollTop = 0;
+  document.body.classList.toggle("docked", WIDE.matches);
+  return body;
+}
+
+function showNest(title, rows) {
+  const body = openDetail(title);
   if (rows.length > 1) showTogether(body, rows);
   for (const row of rows) {
     make(body, "h3", {}, `${row.layer}, ${row.label}`);
@@ -29,20 +41,15 @@ function showNest(title, rows) {
       ["lanes", row.lanes === "auto" ? `${row.hardware_lanes}, the best of all shapes` : `${row.hardware_lanes}, asked for`],
       ["loop order", row.hardware_order],
     ];
-    if (row.luts !== null) facts.push(["ECP5", `${whole(row.luts)} LUT4, ` +
+    if (row.luts !== null) facts.push([isCluster(row) ? "ECP5, all of the cluster" : "ECP5", `${whole(row.luts)} LUT4, ` +
       `${row.lut_rams + row.buffer_lut_rams} LUT RAMs, ${row.block_rams + row.buffer_block_rams} block RAMs, ` +
-      `${row.dsps} DSPs, ${row.clock_mhz} MHz; ${row.critical_path}`]);
+      `${row.dsps} DSPs, ${row.clock_mhz} MHz${isCluster(row) ? " (one HWC alone)" : ""}; ${row.critical_path}`]);
     if (row.scale > 1) facts.push(["SCALED", `channels, rows and columns divided by ${row.scale}`]);
     if (row.schedule) facts.push(["schedule", row.schedule]);
     factTable(body, facts);
+    if (row.design && blocksOf(row.design).length) drawBlocks(make(body, "div", { class: "pair" }), row.design, 8);
     make(body, "pre", { class: "nest", tabindex: "0" }, row.nest);
   }
-  if (!detail.open) {
-    if (WIDE.matches) detail.show(); // beside the plots, which can still be clicked
-    else detail.showModal();
-  }
-  detail.scrollTop = 0;
-  document.body.classList.toggle("docked", WIDE.matches);
 }
 
 function factTable(host, facts) {

@@ -9,18 +9,22 @@ const FILTERS = [
   { key: "objective", name: "Objective", of: (row) => row.objective },
   { key: "slack", name: "Slack", of: (row) => row.traffic_slack, text: (share) => percent(share) },
   { key: "buffers", name: "Buffers", of: (row) => row.buffer_bytes, text: bytes },
-  { key: "hwcs", name: "HWCs", of: (row) => row.hwcs ?? "alone" },
+  { key: "hwcs", name: "HWCs", of: (row) => (isPipeline(row) ? null : row.hwcs ?? "alone") },
   { key: "tcdm", name: "TCDM", of: (row) => row.tcdm_bytes, text: bytes },
+  { key: "memory", name: "On chip", of: (row) => row.memory_bytes, text: bytes },
+  { key: "multipliers", name: "Multipliers", of: (row) => row.multipliers },
+  { key: "size", name: "Input", of: (row) => (isPipeline(row) ? `${row.input_width}x${row.input_height}` : null) },
   { key: "scale", name: "Scale", of: (row) => row.scale, text: (scale) => (scale === 1 ? "full" : `1/${scale}`) },
   { key: "seed", name: "Seed", of: (row) => row.seed },
 ];
 const CHIPS = 8;
 const chosen = new Map();
 const kept = new Map(); // other choices that the address holds: its name, by the element's id
-let [shown, blocks, engines, clusters] = [[], [], [], []];
+let [shown, blocks, engines, clusters, pipelines] = [[], [], [], [], []];
+const everything = [...data.rows, ...data.pipelines];
 
 for (const one of FILTERS) {
-  const values = unique(data.rows.map(one.of)).filter((value) => value !== null);
+  const values = unique(everything.map(one.of)).filter((value) => value !== null && value !== undefined);
   one.values = values.every((value) => typeof value === "number") ? values.sort(ascending) : values;
   one.text ??= String;
 }
@@ -35,6 +39,7 @@ function passes(row, keys = FILTERS.map((one) => one.key)) {
 
 function choose() {
   shown = data.rows.filter((row) => passes(row));
+  pipelines = data.pipelines.filter((row) => passes(row));
   const figures = shown.filter((row) => row.total_bytes_predicted !== null);
   clusters = figures.filter(isCluster);
   engines = figures.filter((row) => row.configuration === "hwce");
@@ -115,7 +120,8 @@ function drawFilters() {
   }
   document.getElementById("filter").hidden = !host.children.length;
   document.getElementById("chosen").textContent = words.length ? words.join("; ") : "everything";
-  const some = shown.length === data.rows.length ? `${data.rows.length} rows` : `${shown.length} of ${data.rows.length} rows`;
+  const [number, all] = [shown.length + pipelines.length, everything.length];
+  const some = number === all ? `${all} rows` : `${number} of ${all} rows`;
   document.getElementById("count").textContent = some;
   if (focus) host.querySelector(`[data-chip="${CSS.escape(focus)}"]`)?.focus();
 }

@@ -4,7 +4,9 @@ function drawPlots() {
   const rows = shown.filter((row) => row.total_bytes_predicted !== null);
   const sections = { traffic: blocks, cycles: blocks, pareto: blocks, roofline: [...blocks, ...engines], engines, clusters, stalls: rows };
   for (const [name, some] of Object.entries(sections)) document.getElementById(`${name}-section`).hidden = !some.length;
-  document.getElementById("nothing").hidden = rows.length > 0;
+  document.getElementById("nothing").hidden = rows.length + pipelines.length > 0;
+  document.getElementById("front-section").hidden = !pipelines.length;
+  if (pipelines.length) drawPipelines();
   if (blocks.length) {
     for (const drawOne of [drawTraffic, drawCycles, drawPareto]) drawOne();
   }
@@ -14,6 +16,7 @@ function drawPlots() {
     for (const drawOne of [drawDram, drawClusterRoofline]) drawOne();
   }
   if (rows.length) drawStalls();
+  drawAreas();
 }
 
 function draw() {
@@ -22,14 +25,17 @@ function draw() {
 }
 
 function summarise() {
-  const wrong = data.rows.filter((row) => !["ok", "predicted", "left out", "pending"].includes(row.status));
-  const pending = data.rows.filter((row) => row.status === "pending").length;
-  const simulated = data.rows.filter((row) => row.status === "ok").length;
+  document.getElementById("results-section").hidden = !data.rows.length;
+  document.getElementById("pipelines-section").hidden = !data.pipelines.length;
+  document.getElementById("curves").parentElement.hidden = !data.curves.length;
+  const wrong = everything.filter((row) => !["ok", "predicted", "left out", "pending"].includes(row.status));
+  const pending = everything.filter((row) => row.status === "pending").length;
+  const simulated = everything.filter((row) => row.status === "ok").length;
   const scales = unique(data.rows.map((row) => row.scale)).sort(ascending);
   const summary = document.getElementById("summary");
-  summary.textContent = `${data.rows.length} rows${simulated ? `; in ${simulated} every count measured in the RTL is the ` +
+  summary.textContent = `${everything.length} rows${simulated ? `; in ${simulated} every count measured in the RTL is the ` +
     "predicted one and the output is exact" : ", none simulated: what is shown is predicted"}. ` +
-    (scales.join() === "1" ? "Layers at full size." : `SCALED layers: channels, rows and columns divided by ${scales.filter((one) => one > 1).join(" or ")}` +
+    (!scales.length ? "" : scales.join() === "1" ? "Layers at full size." : `SCALED layers: channels, rows and columns divided by ${scales.filter((one) => one > 1).join(" or ")}` +
       `${scales[0] === 1 ? ", beside layers at full size" : ""}.`);
   if (pending) make(summary, "strong", {}, ` Not finished: ${pending} rows are still to come.`);
   if (wrong.length) make(summary, "span", { class: "wrong" }, ` ${wrong.length} rows are not as they should be.`);
@@ -40,6 +46,7 @@ function start() {
   setUpDetail();
   onChoice("traffic-what", "traffic", drawTraffic);
   onChoice("stalls-group", "bars", drawStalls);
+  onChoice("areas-design", "design", drawAreas);
   onChoice("engines-size", "engines", drawEngines);
   const all = document.getElementById("all-columns");
   all.addEventListener("change", () => { keep("columns", all.checked ? "all" : "main", "main"); drawTables(); });

@@ -1,9 +1,12 @@
 // The rows of the sweeps, figures derived from a row, and the marks by which configurations are told apart.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-for (const row of data.rows) {
-  for (const { name } of data.columns) row[name] ??= null;
+for (const [rows, columns] of [[data.rows, data.columns], [data.pipelines, data.pipeline_columns]]) {
+  for (const row of rows) {
+    for (const { name } of columns) row[name] ??= null;
+  }
 }
+for (const row of data.pipelines) row.configuration = "depth-first";
 const PORT_BYTES = 12;
 const unique = (values) => [...new Set(values)];
 const whole = (number) => number.toLocaleString("en");
@@ -38,6 +41,7 @@ function spent(row) {
 // --- families: configurations that differ in their buffers alone (clusters: and in HWCs and shared memory) ---
 
 const known = data.rows.filter((row) => row.total_bytes_predicted !== null);
+const isPipeline = (row) => row.configuration === "depth-first";
 const isCluster = (row) => row.configuration === "cluster";
 const sets = unique(known.map((row) => row.set));
 const FAMILY = ["set", "scale", "seed", "configuration", "lanes", "order", "objective", "traffic_slack", "dram", "banks", "axi_bits"];

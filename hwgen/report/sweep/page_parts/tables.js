@@ -57,18 +57,19 @@ function drawTable(host, name, columns, shownColumns, rows, opens) {
     body.replaceChildren();
     for (const row of order) {
       const line = make(body, "tr");
+      const open = opens(row); // what a click on it does, if anything
       shownColumns.forEach((column, index) => {
         const value = row[column.name];
         const number = typeof value === "number";
         const text = value === null || value === undefined ? "" : !number ? String(value)
           : column.kind === "number" && !column.unit ? value.toFixed(3) : whole(value);
         const cell = make(line, index ? "td" : "th", { class: number ? "number" : null, scope: index ? null : "row" });
-        if (!index && opens && row.nest) make(cell, "button", { type: "button", class: "open" }, text);
+        if (!index && open) make(cell, "button", { type: "button", class: "open" }, text);
         else cell.textContent = text;
       });
-      if (opens && row.nest) {
+      if (open) {
         line.setAttribute("data-row", "");
-        line.addEventListener("click", () => showNest(`${row.layer}, ${row.label}`, [row]));
+        line.addEventListener("click", open);
       }
     }
   };
@@ -85,6 +86,7 @@ function drawTable(host, name, columns, shownColumns, rows, opens) {
 }
 
 function drawTables() {
+  const nothing = () => null;
   const main = ["layer", "set", "configuration", "buffer_bytes", "lanes", "hardware_lanes", "order", "objective", "traffic_slack", "hwcs", "tcdm_bytes", "scale", "status",
     "dram_total_bytes_predicted", "dram_total_bytes_measured", "total_bytes_predicted", "total_bytes_measured",
     "optimum_ratio", "bound_ratio", "cycles_predicted", "cycles_measured", "utilisation", "energy_predicted", "energy_measured",
@@ -95,11 +97,14 @@ function drawTables() {
   const rank = (name) => main.indexOf(name) + (main.includes(name) ? 0 : main.length + 1);
   const columns = filled.filter(({ name }) => all || (main.includes(name) && several(name)))
     .sort((a, b) => (all ? (b.name === "layer") - (a.name === "layer") : rank(a.name) - rank(b.name)));
-  drawTable(document.getElementById("results"), "results", data.columns, columns, shown, true);
+  drawTable(document.getElementById("results"), "results", data.columns, columns, shown,
+    (row) => (row.nest ? () => showNest(`${row.layer}, ${row.label}`, [row]) : null));
   const layers = new Set(shown.map((row) => [row.set, row.scale, row.layer].join()));
   const ordered = [...data.curve_columns].sort((a, b) => (b.name === "layer") - (a.name === "layer"));
   drawTable(document.getElementById("curves"), "curves", data.curve_columns, ordered.filter(({ name }) => name !== "question"),
-    data.curves.filter((row) => layers.has([row.set, row.scale, row.layer].join())), false);
+    data.curves.filter((row) => layers.has([row.set, row.scale, row.layer].join())), nothing);
   const described = ["name", "kind", "unit", "meaning"].map((name) => ({ name, meaning: "", unit: "" }));
-  drawTable(document.getElementById("schema"), "schema", described, described, data.columns, false);
+  drawTable(document.getElementById("schema"), "schema", described, described,
+    [...(data.rows.length ? data.columns : []), ...(data.pipelines.length ? data.pipeline_columns : [])], nothing);
+  if (data.pipelines.length) drawPipelineTable();
 }

@@ -5,19 +5,30 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hwgen.ir.document import write_atomically
-from hwgen.sweep.columns import COLUMNS, CURVES, Column
-from hwgen.sweep.merge import Tables, known_tables, schema
-from hwgen.sweep.request import Outcome, Question
+from hwgen.sweep.request import Outcome
 from hwgen.sweep.rows import Cells
+from hwgen.sweep.tables.column import Column
+from hwgen.sweep.tables.merge import TABLES, Tables, known_tables, schema
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["require_parquet", "write_results"]
 
 Rows = Sequence[Mapping[str, Any]]
+
+
+class Asked(Protocol):
+    """What was asked for, of any kind of points."""
+
+    @property
+    def name(self) -> str:
+        """In ``provenance.json``."""
+
+    def provenance(self) -> dict[str, Any]:
+        """What the results depend on besides the rows' own cells."""
 
 
 def require_parquet() -> None:
@@ -28,11 +39,11 @@ def require_parquet() -> None:
         raise ToolError("Parquet needs pyarrow (in the checkout: pip install '.[sweep]')") from None
 
 
-def write_results(folder: Path, outcome: Outcome, question: Question) -> Tables:
+def write_results(folder: Path, outcome: Outcome, question: Asked) -> Tables:
     """Put a sweep's rows into the tables of its folder; each file is written whole.
 
-    ``results`` and ``curves``, each as CSV and Parquet, ``schema.json``, ``provenance.json`` with an entry for each
-    sweep that a row is from, and the schedules with their hardware. What earlier sweeps left stays.
+    The tables that have rows, each as CSV and Parquet, ``schema.json``, ``provenance.json`` with an entry for each
+    sweep that a row is from, and the schedules with their hardware, or solutions. What earlier sweeps left stays.
     """
     store = folder / "store"
     store.mkdir(parents=True, exist_ok=True)
@@ -40,21 +51,21 @@ def write_results(folder: Path, outcome: Outcome, question: Question) -> Tables:
         before = known_tables(folder)
 
         def same_schedule(old: Cells, new: Cells) -> bool:
-            file = new["schedule"]
-            return (
-                file is not None and file == old["schedule"] and _text(folder / file) == outcome.documents.get(file)
-            )
+            name = "schedule" if "schedule" in new else "solution"
+            file = new[name]
+            return file is not None and file == old[name] and _text(folder / file) == outcome.documents.get(file)
 
-        now = Tables(outcome.rows, outcome.curves, {question.name: question.provenance()})
+        asked = {question.name: question.provenance()}
+        now = Tables(outcome.rows, outcome.curves, asked, outcome.pipelines, outcome.fronts, outcome.areas)
         tables = before.joined(now, same_schedule)
         for name, text in outcome.documents.items():
             write_atomically(folder / name, text)
         provenance = {"format": schema()["format"], "kind": "provenance", "questions": tables.questions}
         write_atomically(folder / "schema.json", json.dumps(schema(), indent=1) + "\n")
         write_atomically(folder / "provenance.json", json.dumps(provenance, indent=1) + "\n")
-        for name, columns, table in (("curves", CURVES, tables.curves), ("results", COLUMNS, tables.rows)):
-            write_atomically(folder / f"{name}.csv", _csv(columns, table))
-            _write_parquet(folder / f"{name}.parquet", columns, table, provenance)
+        for name, table in reversed(tables.named().items()):
+            write_atomically(folder / f"{name}.csv", _csv(TABLES[name], table))
+            _write_parquet(folder / f"{name}.parquet", TABLES[name], table, provenance)
     return tables
 
 

@@ -13,9 +13,9 @@ from hwgen.ir.schedule import Schedule
 from hwgen.report.sweep.groups import Group, groups_of, label_of, labels_of, pareto
 from hwgen.report.sweep.page import nest_text
 from hwgen.report.sweep.results import load_results
-from hwgen.sweep.columns import COLUMNS
+from hwgen.sweep.tables.columns import COLUMNS
 from tests.cli.command_line import Run, refused
-from tests.report.swept import results
+from tests.report.sweep.swept import results
 
 # --- reading ---
 

@@ -1,16 +1,13 @@
 """The columns of a sweep's results: name, type, unit and meaning of each."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 from hwgen.ir.counts import directions_at, quantities_at
+from hwgen.sweep.tables.areas import area_columns
+from hwgen.sweep.tables.column import Column
 
-__all__ = ["COLUMNS", "CURVES", "FORMAT", "STATUS", "Column", "Kind", "traffic_column"]
+__all__ = ["COLUMNS", "CURVES", "FORMAT", "STATUS", "traffic_column"]
 
-FORMAT = 4
+FORMAT = 5
 """Version of the tables; it changes when a column changes."""
-
-Kind = Literal["text", "integer", "number", "truth"]
 
 STATUS = {
     "ok": "every count is the predicted one, the output is exact",
@@ -21,20 +18,6 @@ STATUS = {
     "pending": "not finished when the table was written",
     "left out": "not what this engine is made for",
 }
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column; a cell may be empty where the row has no such figure.
-
-    ``key``: whether rows that differ in it are kept apart when a folder's sweeps are put into one table.
-    """
-
-    name: str
-    kind: Kind
-    unit: str
-    meaning: str
-    key: bool = False
 
 
 def traffic_column(operand: str, direction: str, quantity: str, source: str, level: str = "tcdm") -> str:
@@ -80,6 +63,19 @@ def _stalls() -> list[Column]:
         for source in ("predicted", "measured")
     ]
 
+
+AREA = area_columns(
+    "the HWC, or of all of the cluster",
+    {
+        "logic": "of the HWC's logic on an ECP5; buffers are apart; on a cluster of the logic of all of it",
+        "queues": "of the HWC's queues and bias store on an ECP5; on a cluster of all HWCs, and of what is "
+        "around them but the banks",
+        "buffers": "of the three local memories on an ECP5; on a cluster of all of its HWCs, and of the banks",
+        "clock": "from register to register, placed and routed; on a cluster that of one of its HWCs, placed alone: "
+        "a whole cluster is not placed",
+    },
+)
+"""What is synthesised with --synth."""
 
 COLUMNS: tuple[Column, ...] = (
     Column("point", "text", "", "digest of everything that the row depends on"),
@@ -151,18 +147,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("compulsory_bytes", "integer", "bytes", "everything moved once"),
     Column("bound_bytes", "integer", "bytes", "no schedule moves less with this memory; of a cluster, at the DRAM"),
     Column("bound_ratio", "number", "", "traffic by the bound, at least 1; of a cluster, that at the DRAM"),
-    Column("luts", "integer", "LUT4", "of the HWC's logic on an ECP5; buffers are apart"),
-    Column("ffs", "integer", "flip-flops", "of the HWC on an ECP5"),
-    Column("dsps", "integer", "18x18 multipliers", "of the HWC on an ECP5"),
-    Column("lut_rams", "integer", "16x4 memories", "of the HWC's queues and bias store on an ECP5"),
-    Column("block_rams", "integer", "18 Kibit memories", "of the HWC's queues and bias store on an ECP5"),
-    Column("buffer_lut_rams", "integer", "16x4 memories", "of the three local memories on an ECP5"),
-    Column("buffer_block_rams", "integer", "18 Kibit memories", "of the three local memories on an ECP5"),
-    Column("gates", "integer", "NAND2", "of the HWC without its memories, for no technology"),
-    Column("buffer_bits", "integer", "bits", "of the three local memories"),
-    Column("queue_bits", "integer", "bits", "of the memories of queues and bias store"),
-    Column("clock_mhz", "number", "MHz", "from register to register, placed and routed"),
-    Column("critical_path", "text", "", "the registers between which the clock is limited"),
+    *AREA,
     Column("schedule", "text", "", "the schedule's file in the folder of the results"),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.report.sweep.page import page
 from hwgen.report.sweep.results import load_results
 from tests.report.browser import Browser, chromium
-from tests.report.swept import results
+from tests.report.sweep.swept import results
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="Chromium is not installed (Debian: apt install chromium): the page is NOT tried"
@@ -129,6 +129,37 @@ def test_a_click_shows_design_and_nest(browser: Browser, shapes: Path) -> None:
     # A pointer, and the focus, name a point.
     browser.run("document.querySelector('#roofline .point').dispatchEvent(new PointerEvent('pointermove'))")
     assert browser.run("document.getElementById('tip').textContent").startswith("first, 256 B")
+    assert browser.complaints == []
+
+
+def test_area_by_block(browser: Browser, shapes: Path) -> None:
+    browser.open(shapes, width=360)
+    names = "[...document.getElementById('areas-design').options].map(o => o.textContent)"
+    assert browser.run(names)[0] == "HWC: 256 B, 2 layers"
+    assert browser.run(LABELS.format("#areas-plot .bar[tabindex]")) == [
+        "datapath, 4,012 LUT4-equivalents", "(top), 1,256 LUT4-equivalents", "datapath, 900 NAND gates",
+        "(top), 100 NAND gates",
+    ]  # fmt: skip
+    assert browser.run("document.querySelector('#areas-clock').textContent").endswith(
+        "80.0 MHz, placed and routed; a -> b."
+    )
+    cells = "[...document.querySelectorAll('#areas tbody tr')].map(r => r.innerText.split(/\\s+/).slice(0, 3))"
+    assert browser.run(cells) == [
+        ["datapath", "4,012", "4,000"], ["(top)", "1,256", "1,256"], ["together", "5,268", "5,256"],
+    ]  # fmt: skip
+    browser.run(CHOOSE.format("hwc1024", "areas-design"))
+    assert "1 KiB" in browser.run("document.querySelector('#areas-clock').textContent")
+    assert browser.run("document.documentElement.scrollWidth") <= 360
+    browser.open(shapes, width=1600)
+    widths = "[...document.querySelectorAll('#areas-plot svg')].map(s => s.viewBox.baseVal.width)"
+    left, right = browser.run(widths)
+    assert left == right < 800  # beside each other
+    # A click on a point shows the same beside its figures; what is not chosen is no choice.
+    browser.run("document.querySelector('#roofline .point').dispatchEvent(new MouseEvent('click'))")
+    assert count(browser, "#detail-body .bar[tabindex]") == 4
+    browser.run("document.getElementById('detail').close()")
+    browser.run(CHIP.format("buffers=512"))
+    assert browser.run(names) == ["HWC: 512 B, 2 layers"]
     assert browser.complaints == []
 
 

@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from hwgen.cli.console import print_cycles_note, print_table, size_text
 from hwgen.sweep.rows import Cells
 
-__all__ = ["print_sweep"]
+__all__ = ["print_pipelines", "print_sweep"]
 
 VARIED = ("order", "objective")
 """Columns that are shown where they differ."""
+AREA = ("LUT4", "clock, MHz", "clock of an HWC, MHz")
+"""Columns that are shown where something was synthesised."""
 
 
 def print_sweep(rows: Sequence[Cells], scale: int) -> None:
@@ -25,9 +27,42 @@ def print_sweep(rows: Sequence[Cells], scale: int) -> None:
         print_cycles_note()
 
 
+def print_pipelines(rows: Sequence[Cells]) -> None:
+    """A table of depth-first points, a line for each stack."""
+    on_dram = any(row["axi_bits"] is not None for row in rows)
+    found = [
+        {
+            "memory": size_text(row["memory_bytes"]),
+            "multipliers": row["multipliers"],
+            "stack": row["stack"],
+            "tiles": row["tiles"],
+            "weights": row["weights"],
+            "status": row["status"],
+            "on chip": row["stack_bytes"],
+            "traffic predicted": row["total_bytes_predicted"],
+            "measured": row["total_bytes_measured"],
+            **({"row misses": row["dram_row_misses_measured"]} if on_dram else {}),
+            "cycles predicted": row["cycles_predicted"],
+            "measured ": row["cycles_measured"],
+            "utilisation": row["utilisation"],
+            "LUT4": row["luts"],
+            "clock, MHz": row["clock_mhz"],
+        }
+        for row in rows
+    ]
+    first = rows[0]
+    title = (
+        f"Depth-first, {first['set']} at {first['input_width']}x{first['input_height']}: bytes to and from the DRAM"
+    )
+    _print(title, found)
+    print_cycles_note()
+
+
 def _print(title: str, found: list[Cells]) -> None:
-    alike = {name for name in VARIED if len({cells[name] for cells in found}) == 1}
-    names = [name for name in found[0] if name not in alike]
+    alike = {name for name in VARIED if name in found[0] and len({cells[name] for cells in found}) == 1}
+    names = [
+        name for name in found[0] if name not in alike and (name not in AREA or any(cells[name] for cells in found))
+    ]
     print_table(title, names, [[cells[name] for name in names] for cells in found])
 
 
@@ -117,4 +152,6 @@ def _cluster_cells(row: Cells) -> Cells:
         "cycles predicted": row["cycles_predicted"],
         "measured  ": row["cycles_measured"],
         "utilisation": row["utilisation"],
+        "LUT4": row["luts"],
+        "clock of an HWC, MHz": row["clock_mhz"],
     }

@@ -1,14 +1,19 @@
 """The folder of a sweep whose figures are made up, for pages and tables."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hwgen.arch.hwc import ALONG_X
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan
+from hwgen.ir.document import dump_yaml
+from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.resolution import at_resolution
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
@@ -17,14 +22,21 @@ from hwgen.model.published.stoutchinin import hwce
 from hwgen.search.core.optimal import Balance, Cost
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
+from hwgen.sweep.depth_first import steps
+from hwgen.sweep.depth_first.request import DepthFirstQuestion
+from hwgen.sweep.depth_first.rows import front_rows, stack_row
+from hwgen.sweep.depth_first.run import solution_file
+from hwgen.sweep.depth_first.steps import StackJob
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import row_of
-from hwgen.sweep.table import write_results
+from hwgen.sweep.synthesis import area_cells, area_rows
+from hwgen.sweep.tables.files import write_results
+from hwgen.synth.blocks import Block
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.sweep.points import layers_named
 
-__all__ = ["BUDGETS", "results"]
+__all__ = ["BUDGETS", "depth_first", "results"]
 
 BUDGETS = (512, 1024, 2048)
 
@@ -67,7 +79,37 @@ def results(
          "question": question.name}
         for layer in layers for size in (128, *budgets)
     ]  # fmt: skip
-    write_results(folder, Outcome(rows, curves, documents), question)
+    write_results(folder, Outcome(rows, curves, documents, areas=_areas(budgets)), question)
+    return folder
+
+
+def depth_first(folder: Path) -> Path:
+    """The folder of a sweep over depth-first points of a small residual block, with runs that are made up.
+
+    Three memories and two numbers of multipliers; the solutions of the smallest memory were not simulated.
+    """
+    network = at_resolution(narrowed(excerpt(load_layer_set("srgan"), "rb02_conv1", "rb02_add"), 32), 10, 8)
+    question = DepthFirstQuestion(network, "block", (64, 200, 4096), (8, 16))
+    found = steps.perform(steps.front_step(network, question.memories), lambda stage: None)
+    outcome = Outcome(fronts=front_rows(question, found["points"]))
+    for point in question.points():
+        solution = found["solutions"][str(point.memory)]
+        file = solution_file(question, point.memory)
+        outcome.documents[file] = dump_yaml(solution)
+        for number in range(len(solution["stacks"])):
+            job = StackJob(solution, number, point.multipliers, None)
+            predicted = steps.perform(steps.predict_step(job), lambda stage: None)
+            line = {
+                "measured": predicted["traffic"], "dram": {}, "bias": 8, "equal": True, "output_exact": True,
+                "passed": True, "failures": [], "cycles": {"measured": predicted["cycles"]}, "utilisation": 0.5,
+            }  # fmt: skip
+            outcome.pipelines.append(
+                stack_row(
+                    job, point="p", asked=question.asked(point), file=file, predicted=predicted,
+                    simulated=line if point.memory > 64 else None,
+                )
+            )  # fmt: skip
+    write_results(folder, outcome, question)
     return folder
 
 
@@ -94,8 +136,27 @@ def _cells(row: Any, question: Question, budget: int, *, simulated: bool) -> dic
     asked = {**question.asked(row.configuration), "simulator": "verilator" if simulated else ""}
     return row_of(
         row, point="p", optimum=100, asked=asked, file=schedule_file(question, row.configuration, row.layer),
-        simulated=line if simulated else None, synthesis=synthesis, balance=balance,
+        simulated=line if simulated else None, balance=balance,
+        area={**area_cells(synthesis), "design": f"hwc{budget}"},
     )  # fmt: skip
+
+
+def _areas(budgets: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Two blocks of each HWC."""
+    return [
+        row
+        for budget in budgets
+        for row in area_rows(
+            {
+                "kind": "hwc",
+                "cells": {"design": f"hwc{budget}"},
+                "blocks": {
+                    "datapath": asdict(Block(Area(4000, 2, 20, 30), Gates(900, 20, 0, 8 * budget))),
+                    "": asdict(Block(Area(1000 + budget, 0, 10), Gates(100, 10, 0, 64))),
+                },
+            }
+        )
+    ]
 
 
 def _on_cluster(layer: Layer, question: Question, hwcs: int) -> tuple[dict[str, Any], dict[str, str]]:

@@ -1,0 +1,123 @@
+"""What sweeps of all kinds share: where they run, how they are interrupted, the files that they leave."""
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+from hwgen.cli.console import print_json
+from hwgen.cli.jobs import fitting_jobs
+from hwgen.cli.stages import Lines
+from hwgen.ir.document import InputError
+from hwgen.sweep.farm import Place
+from hwgen.sweep.request import Outcome
+from hwgen.sweep.rows import Cells
+from hwgen.sweep.tables.files import Asked, require_parquet, write_results
+from hwgen.sweep.tables.merge import Tables, known_tables
+from hwgen.tools.toolchain import require_tools
+
+__all__ = ["Running", "place_of", "terminated_like_interrupted"]
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a sweep runs.
+
+    Members
+    -------
+    folder : of the results.
+    place : where steps are done.
+    seconds, attempts : of a step.
+    """
+
+    folder: Path
+    place: Place
+    seconds: float
+    attempts: int
+
+    def prepare(self, *, simulate: bool) -> None:
+        """Refuse before anything is done: a tool is missing, or the folder has other results."""
+        if simulate:
+            require_tools("verilator", waves=False)
+        require_parquet()
+        known_tables(self.folder)
+
+    def run(self, sweep: Callable[..., Any], question: Asked) -> tuple[Outcome, Tables]:
+        """The outcome of a sweep of this kind, and all tables that the folder has then."""
+
+        def keep(outcome: Outcome) -> Tables:
+            return write_results(self.folder, outcome, question)
+
+        lines = Lines()
+        with terminated_like_interrupted():
+            try:
+                made = sweep(
+                    question, self.folder, self.place, self.seconds, self.attempts, lines.tell, lines.look, keep=keep
+                )
+                outcome: Outcome = made.run()
+            finally:
+                lines.clear()
+        return outcome, keep(outcome)
+
+    def print_files(self, name: str, outcome: Sequence[Cells], table: Sequence[Cells], more: str) -> None:
+        """Name the table and the files beside it, and the rows that were there before."""
+        earlier = len(table) - len(outcome)
+        rows = f"{len(table)} rows{f', {earlier} of them from earlier sweeps' if earlier else ''}"
+        files = f"{name}.parquet, schema.json, provenance.json, {more}"
+        typer.echo(f"{self.folder / f'{name}.csv'} ({rows}), {files}")
+
+    @staticmethod
+    def print_document(outcome: Outcome, question: Asked, tables: Mapping[str, object]) -> None:
+        """The outcome as JSON."""
+        print_json(
+            {
+                **tables,
+                "provenance": question.provenance(),
+                "attempts": dict(outcome.attempts),
+                "attempts_after_failures": outcome.again,
+            }
+        )
+
+
+def place_of(
+    scheduler: str | None,
+    farm: Literal["slurm", "lsf"] | None,
+    jobs: int,
+    *,
+    queue: str | None,
+    walltime: str,
+    memory: str,
+    logs: Path,
+) -> Place:
+    """Where steps are done."""
+    if scheduler is not None and farm is not None:
+        raise InputError("--farm: expected without --scheduler")
+    if scheduler is not None:
+        return Place("scheduler", address=scheduler)
+    if farm is not None:
+        return Place(farm, jobs, queue=queue, walltime=walltime, memory=memory, logs=logs)
+    return Place("local", fitting_jobs(jobs))
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """A SIGTERM ends the sweep as Ctrl-C does: finished results are written first.
+
+    Also where a shell has begun it in the background, and with that told it to ignore Ctrl-C.
+    """
+
+    def interrupt(*_: object) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):
+            raise KeyboardInterrupt
+        handler(signal.SIGINT, None)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

