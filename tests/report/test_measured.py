@@ -133,7 +133,7 @@ def test_verdicts_by_hand() -> None:
     ]  # fmt: skip
     assert operations.found == "16 with 8 bits, 8 with 16 bits; counts as predicted and outputs exact in 2 of 2 runs"
     assert rate.found == "64 in a cycle, 32.0 GMAC/s at most at 500 MHz"
-    assert busy.published.endswith("(25.6 GMAC/s)")
+    assert busy.remark.endswith("80 % of 32 GMAC/s are 25.6.")
     assert busy.found == "0.800 in the mean of 1 layers, 0.800 to 0.800; 25.6 GMAC/s for all of them"
     assert cluster_claims([NARROW] * 68)[2].verdict == "reproduced"
     idle = cluster_claims([replace(NARROW, hwcs=3, cycles=20_000)])

@@ -23,6 +23,7 @@ PUBLISHED_MHZ = 500
 PUBLISHED_RATE = 32.0
 """GMAC/s of the paper's cluster at most, with 8 bits."""
 PUBLISHED_IN_A_CYCLE = 64
+AVERAGE_RATE = PUBLISHED_UTILISATION * PUBLISHED_RATE
 PUBLISHED_LANES: dict[OperandBits, int] = {8: 16, 16: 8}
 """Multiply-accumulates of an HWC in a cycle."""
 PUBLISHED_LAYERS = 68
@@ -121,10 +122,10 @@ def _narrow_claims(rows: Sequence[RowOnCluster]) -> list[Claim]:
         ),
         Claim(
             "V-C",
-            f"average utilization of {100 * PUBLISHED_UTILISATION:.0f}% across the set of convolutional layers "
-            f"({PUBLISHED_UTILISATION * PUBLISHED_RATE:.1f} GMAC/s)",
+            f"average utilization of {100 * PUBLISHED_UTILISATION:.0f}% across the set of convolutional layers",
             _found(rows),
-            f"Over {len(rows)} of the {PUBLISHED_LAYERS} layers of the paper's tables; in part unless these are all.",
+            f"Over {len(rows)} of the {PUBLISHED_LAYERS} layers of the paper's tables; in part unless these are all. "
+            f"{100 * PUBLISHED_UTILISATION:.0f} % of {PUBLISHED_RATE:g} GMAC/s are {AVERAGE_RATE:.1f}.",
             verdict_of([busy >= PUBLISHED_UTILISATION, len(rows) == PUBLISHED_LAYERS])
             if busy >= PUBLISHED_UTILISATION
             else "not reproduced",
@@ -169,10 +170,9 @@ def cluster_lines(rows: Sequence[RowOnCluster]) -> list[str]:
                 f"{_together(some):.1f} | {equal} |"
             )
         if bits == 8:
-            average = PUBLISHED_UTILISATION * PUBLISHED_RATE
             lines.append(
                 f"| 8 | the paper, mean of its layers | | {PUBLISHED_UTILISATION:.2f} | of {PUBLISHED_IN_A_CYCLE} | "
-                f"{average:.1f} of {PUBLISHED_RATE:g} | |"
+                f"{AVERAGE_RATE:.1f} of {PUBLISHED_RATE:g} | |"
             )
     return lines
 
