@@ -16,7 +16,7 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters, PipelineParameters
 from hwgen.arch.registers.control import Status
 from hwgen.ir.counts import Access
-from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
+from hwgen.lower.pipeline.cycles import played_on_dram, played_run
 from hwgen.lower.pipeline.dram_counts import dram_counts
 from hwgen.lower.pipeline.images import Images, images_of, in_scan_order
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -24,6 +24,7 @@ from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack, Traffic
+from hwgen.model.pipeline.cycles import PlayedRun
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["STALL_RATE", "StackResult", "StackRun", "compare", "job_of", "prepare", "run_stacks"]
@@ -59,11 +60,16 @@ class StackRun:
     error: AccessError | None = None
 
     @cached_property
-    def predicted_cycles(self) -> int:
-        """Predicted cycles of all tiles if no stream stalls, or with movers on their DRAM."""
+    def played(self) -> PlayedRun:
+        """All tiles by the cycle model if no stream stalls, or with movers on their DRAM."""
         if self.parameters.movers is not None:
-            return predict_on_dram(self.program, self.images.layout, self.dram, self.parameters)
-        return predict_run(self.program, self.parameters)
+            return played_on_dram(self.program, self.images.layout, self.dram, self.parameters)
+        return played_run(self.program, self.parameters)
+
+    @property
+    def predicted_cycles(self) -> int:
+        """Predicted cycles of all tiles."""
+        return self.played.cycles
 
     @property
     def cycle_limit(self) -> int:

@@ -28,7 +28,9 @@ from hwgen.lower.system.shares import PARTITIONS, Partition
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.tools.cache import digest_of, sources_digest
 
-__all__ = ["ClusterCase", "ClusterRegression", "regression_cases", "shared_cases"]
+__all__ = ["LEDGER", "ClusterCase", "ClusterRegression", "kept_results", "regression_cases", "shared_cases"]
+
+LEDGER = "clusters.jsonl"
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class ClusterRegression:
 
     def run(self, arrived: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
         """All results, in the order of the cases."""
-        ledger = Ledger(self.folder / "clusters.jsonl")
+        ledger = Ledger(self.folder / LEDGER)
         kept = ledger.load()
         results = []
         for case in self.cases:
@@ -103,6 +105,14 @@ class ClusterRegression:
         else:
             (found,) = cosimulate_clusters([case.schedule], case.hardware, stalls=case.stalls, fast=self.fast)
         return found
+
+
+def kept_results(cases: Sequence[ClusterCase], folder: Path) -> list[dict[str, Any] | None]:
+    """What ``folder`` has of each case in the present state; None: nothing. Nothing is simulated."""
+    kept = Ledger(folder / LEDGER).load()
+    names = {entry["case"] for entry in kept.values() if "case" in entry}
+    # The key of a case takes the Verilog of its cluster.
+    return [kept.get(case.key) if case.name in names else None for case in cases]
 
 
 def shared_cases(schedules: Sequence[Schedule], hardware: Hardware, clusters: int) -> list[ClusterCase]:

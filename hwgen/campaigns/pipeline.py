@@ -18,7 +18,7 @@ import hwgen.lower.pipeline
 from cosim.pipeline.build import HARNESS, PipelineBuild
 from cosim.pipeline.comparison import StackRun, compare, job_of, prepare
 from cosim.pipeline.data import random_network_data
-from cosim.pipeline.pace import pace_of
+from cosim.pipeline.pace import pace_of, pace_on_dram
 from cosim.pipeline.run import run_pipelines, sizes_for
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.campaigns.ledger import Ledger
@@ -69,8 +69,8 @@ class StackRegression:
             key = digest_of([run.name, state, repr(run.dram)])
             if key not in kept:
                 result = compare(run, *run_pipelines(build, [job]))
-                paced = result.passed and case.port is None
-                pace = pace_of(result).as_json() if paced else None
+                of = pace_of if case.port is None else pace_on_dram
+                pace = of(result).as_json() if result.passed else None
                 rings = sum(one.elements for one in run.program.parameters.maps)
                 kept[key] = {**result.as_json(), "macs": case.macs, "rings": rings, "pace": pace}
                 ledger.add(key, kept[key])

@@ -10,7 +10,7 @@ import pytest
 import hwgen.campaigns.pipeline as regression
 import hwgen.cli.commands.regress.pipelines as command
 from cosim.pipeline.build import PipelineBuild
-from cosim.pipeline.pace import RunPace, TilePace
+from cosim.pipeline.pace import RunPace, TilePace, border_allowance
 from hwgen.campaigns.pipeline_cases import small_cases
 from tests.cli.command_line import Run, refused
 
@@ -79,3 +79,9 @@ def test_a_stack_that_does_not_keep_pace() -> None:
     run = RunPace((tile, slow), drain=2, waited=3, behind=7)
     assert run.failures == [f"tile 1: {slow.failures[0]}", "streams wait 3 cycles"]
     assert replace(run, tiles=(tile,), waited=0).failures == []
+    other = replace(run, tiles=(tile,), waited=0, differs=5)
+    assert other.failures == ["the run takes 5 cycles more than the model that the pace is from"]
+
+
+def test_a_border_may_cost_a_line_of_small_maps_only() -> None:
+    assert [border_allowance(lines) for lines in (10, 40, 50, 56, 224)] == [0.1, 0.025, 0.02, 0.02, 0.02]

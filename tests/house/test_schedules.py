@@ -14,7 +14,7 @@ from hwgen.lower.hwc import compile_layer
 from hwgen.search.hwc.shared import best_shared
 
 ROOT = Path(__file__).resolve().parents[2]
-ON_CLUSTER = sorted((ROOT / "schedules" / "alexnet_cluster").glob("alexnet_?.yaml"))
+ON_CLUSTER = sorted((ROOT / "schedules").glob("alexnet_cluster*/alexnet_?.yaml"))
 EXAMPLES = sorted((ROOT / "schedules" / "examples").glob("*.yaml"))
 
 
@@ -24,18 +24,19 @@ def test_an_example_runs_on_the_hwc(path: Path) -> None:
     assert program.layout.size > 0
 
 
-@pytest.mark.parametrize("path", ON_CLUSTER, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", ON_CLUSTER, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_row_of_alexnet_runs_on_its_cluster(path: Path) -> None:
     schedule = load_schedule(path)
     assert schedule.layer in load_layer_set("stoutchinin_2019:alexnet").convolutions()
-    program = compile_cluster(schedule, load_hardware(named_file("hardware", "alexnet_cluster")))
+    program = compile_cluster(schedule, load_hardware(named_file("hardware", path.parent.name)))
     assert program.placement.size <= 1 << 18
 
 
-def test_the_cluster_is_kept_at_work() -> None:
-    schedule = load_schedule(ON_CLUSTER[-1])
-    program = compile_cluster(schedule, load_hardware(named_file("hardware", "alexnet_cluster")))
-    assert schedule.layer.macs / (64 * cluster_cycles(program).total) > 0.9
+@pytest.mark.parametrize(("name", "lanes"), [("alexnet_cluster", 64), ("alexnet_cluster_16", 32)])
+def test_the_cluster_is_kept_at_work(name: str, lanes: int) -> None:
+    schedule = load_schedule(ROOT / "schedules" / name / "alexnet_5.yaml")
+    program = compile_cluster(schedule, load_hardware(named_file("hardware", name)))
+    assert schedule.layer.macs / (lanes * cluster_cycles(program).total) > 0.9
 
 
 @pytest.mark.parametrize("name", builtin_names("hardware"))

@@ -61,7 +61,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
             assert halves["cycles"] == pytest.approx(ring["cycles"], rel=0.01)
             assert single["room"] * 2 == ring["room"] <= halves["room"]
         assert ways[layer, "none", "single"]["cycles"] > ways[layer, "best", "single"]["cycles"]
-    files = {path.name for path in tmp_path.iterdir()}
+    files = {path.name for path in tmp_path.iterdir() if path.is_file()}
     fig3 = {f"fig3.{suffix}" for suffix in ("csv", "png", "svg")}
     assert files == fig3 | {"README.md", "fig4.csv", "fig4_layers.csv", "fig4.png", "fig4.svg"}
     assert {Path(file).name for file in answer.json["files"]} == files

@@ -149,8 +149,28 @@ def test_the_command(
     assert "| 42 | 1,234 | 1,234 |" in (tmp_path / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "rtl.csv").exists()
     monkeypatch.setattr(hwgen.cli.commands.paper.own_cluster, "cosimulate_clusters", pretended(1234, equal=False))
-    wrong = run("paper", paper, "--networks", *few, "--rtl", "-o", tmp_path)
+    wrong = run("paper", paper, "--networks", *few, "--rtl", "-o", tmp_path / "other")
     assert (wrong.status, "I differs" in wrong.err, "| NO |" in wrong.out) == (1, True, True)
+
+
+def test_what_has_passed_is_kept(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = tmp_path / "found" / "rtl.jsonl"
+    module = hwgen.cli.commands.paper.own_cluster
+    one, other = own_mappings(cluster)[:2]
+    monkeypatch.setattr(module, "cosimulate_clusters", pretended(1234, equal=False))
+    assert not module.simulated([one], cluster, store=store)[0].equal
+    monkeypatch.setattr(module, "cosimulate_clusters", pretended(1234))
+    found = module.simulated([one], cluster, store=store)
+    monkeypatch.setattr(module, "cosimulate_clusters", pretended(5678))
+    assert [run.cycles for run in module.simulated([one, other], cluster, store=store)] == [1234, 5678]
+    assert module.simulated([one], cluster, store=store) == found
+
+    def never(*_: object) -> None:
+        raise AssertionError("what is kept is computed again")
+
+    cycles = module.cycles_on(cluster, store)(one.schedule, True)
+    monkeypatch.setattr(module, "cluster_cycles", never)
+    assert module.cycles_on(cluster, store)(one.schedule, True) == cycles
 
 
 def test_wrong_options_are_refused(run: Run, tmp_path: Path) -> None:

@@ -18,7 +18,16 @@ from hwgen.lower.pipeline.stage import RunningStage, kind_of_stage
 from hwgen.model.pipeline.cycles import OPERAND, OUTPUT, SAVED, Branch, Map, Pipeline, PlayedRun, Source, play
 from hwgen.model.pipeline.movers import DramPath, MovedStream
 
-__all__ = ["predict_on_dram", "predict_run", "predict_tile", "run_pipeline", "service_order", "tile_pipeline"]
+__all__ = [
+    "played_on_dram",
+    "played_run",
+    "predict_on_dram",
+    "predict_run",
+    "predict_tile",
+    "run_pipeline",
+    "service_order",
+    "tile_pipeline",
+]
 
 
 def predict_tile(parameters: PipelineParameters, tile: TileProgram) -> int:
@@ -33,15 +42,27 @@ def predict_run(program: PipelineProgram, parameters: PipelineParameters | None 
 
     ``parameters``: of the pipeline that it runs on, if that is not the program's own.
     """
+    return played_run(program, parameters).cycles
+
+
+def played_run(program: PipelineProgram, parameters: PipelineParameters | None = None) -> PlayedRun:
+    """The run of `predict_run`."""
     parameters = parameters or program.parameters
     writes = [len(each) for each in settings_by_tile(program)]
-    return play(run_pipeline(parameters, program.tiles), *_orders(program), None, writes, SETTING_ACCESS).cycles
+    return play(run_pipeline(parameters, program.tiles), *_orders(program), None, writes, SETTING_ACCESS)
 
 
 def predict_on_dram(
     program: PipelineProgram, layout: Layout, dram: Dram, parameters: PipelineParameters | None = None
 ) -> int:
     """The same with movers, on a DRAM that nobody else uses."""
+    return played_on_dram(program, layout, dram, parameters).cycles
+
+
+def played_on_dram(
+    program: PipelineProgram, layout: Layout, dram: Dram, parameters: PipelineParameters | None = None
+) -> PlayedRun:
+    """The run of `predict_on_dram`."""
     parameters = parameters or program.parameters
     assert parameters.movers is not None
     movers = movers_of(parameters)
@@ -60,7 +81,7 @@ def predict_on_dram(
     )
     writes = [len(each) for each in settings_by_tile(program, layout)]
     tiles = run_pipeline(parameters, program.tiles, numbers)
-    return play(tiles, *_orders(program), path, writes, SETTING_ACCESS).cycles
+    return play(tiles, *_orders(program), path, writes, SETTING_ACCESS)
 
 
 def _moved(program: PipelineProgram, layout: Layout, mover: Mover, numbers: Mapping[str, int]) -> MovedStream:

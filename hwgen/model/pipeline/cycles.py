@@ -164,11 +164,19 @@ class Pipeline(NamedTuple):
 
 
 class PlayedRun(NamedTuple):
-    """Cycles of a run (-1: deadlock), and the maps whose lines crossed the overlap port, in order."""
+    """A run of tiles.
+
+    Members
+    -------
+    cycles : of the whole run; -1: deadlock.
+    incoming, outgoing : the maps whose lines crossed the overlap port, in order.
+    worked : for each tile the last cycle in which each stage did something for it; 0 for joins, which have no tiles.
+    """
 
     cycles: int
     incoming: tuple[int, ...]
     outgoing: tuple[int, ...]
+    worked: tuple[tuple[int, ...], ...]
 
 
 def play(
@@ -205,11 +213,13 @@ def play(
     tables = (NO_MOVERS if path is None else path).tables(len(every[0].maps), len(every))
     software = np.array([access, -1, 0, access], np.int64)
     accesses = np.array(writes or [0] * len(every), np.int64)
+    worked = np.zeros((len(every), len(every[0].stages)), np.int64)
     cycles = run_tiles(
         maps, stages, branches, sources, given_in, given_out, incoming is None, outgoing is None, seen_in, seen_out,
-        *tables, software, accesses,
+        worked, *tables, software, accesses,
     )  # fmt: skip
-    return PlayedRun(int(cycles), tuple(map(int, seen_in)), tuple(map(int, seen_out)))
+    ends = tuple(tuple(map(int, tile)) for tile in worked)
+    return PlayedRun(int(cycles), tuple(map(int, seen_in)), tuple(map(int, seen_out)), ends)
 
 
 def _table(tiles: Sequence[tuple[NamedTuple, ...]], width: int) -> Ints:

@@ -50,6 +50,7 @@ from hwgen.model.pipeline.kernel_tables import (
     M_RING,
     M_SOURCE,
     M_VALID,
+    N_TILE,
     NEXT_COLUMN,
     OPERAND,
     OUTPUT_COLUMN,
@@ -110,7 +111,7 @@ STILL = 100
 @njit
 def _run_tiles(  # type: ignore[no-untyped-def]
     all_maps, all_stages, all_branches, all_sources, order_in, order_out, free_in, free_out, seen_in, seen_out,
-    movers, starts, stops, p, rows, kept, of, runs, behind, software, accesses
+    worked, movers, starts, stops, p, rows, kept, of, runs, behind, software, accesses
 ):  # fmt: skip
     maps, stages = all_maps[0].copy(), all_stages[0].copy()
     branches, sources = all_branches[0].copy(), all_sources[0].copy()
@@ -142,7 +143,10 @@ def _run_tiles(  # type: ignore[no-untyped-def]
         registered(maps, branches, sources, m_state, t_state, b_state, s_state)
         moved = 0
         for s in range(len(stages)):
-            moved += _stage(stages[s], t_state[s], maps, m_state, s, branches, b_state, sources, s_state)
+            if _stage(stages[s], t_state[s], maps, m_state, s, branches, b_state, sources, s_state):
+                moved += 1
+                if stages[s, T_KIND] != JOIN:
+                    worked[turns[stages[s, T_READS], N_TILE], s] = cycles
         lines_out = _copy(maps, branches, m_state, b_state, free_out, seen_out, lines_out)
         lines_in = _replace_pixels(
             maps, stages, branches, m_state, t_state, b_state, s_state, free_in, seen_in, lines_in
@@ -381,13 +385,13 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
 
     @njit(cache=True)
     def run_tiles(  # type: ignore[no-untyped-def]
-        maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, movers, starts,
-        stops, p, rows, kept, of, runs, behind, software, accesses
+        maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, worked, movers,
+        starts, stops, p, rows, kept, of, runs, behind, software, accesses
     ):  # fmt: skip
         if sources:
             return _run_tiles(
-                maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, movers,
-                starts, stops, p, rows, kept, of, runs, behind, software, accesses
+                maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, worked,
+                movers, starts, stops, p, rows, kept, of, runs, behind, software, accesses
             )  # fmt: skip
         return -1
 

@@ -59,7 +59,7 @@ def test_both_names_of_the_buffer_are_taken(run: Run, tmp_path: Path) -> None:
     ("words", "found"),
     [
         ("hwgen layers sto", ["stoutchinin_2019"]),
-        ("hwgen cosim --hardware alex", ["alexnet_1KiB", "alexnet_cluster"]),
+        ("hwgen cosim --hardware alex", ["alexnet_1KiB", "alexnet_cluster", "alexnet_cluster_16"]),
         ("hwgen calibrate cluster_", ["cluster_ddr3"]),
         ("hwgen regress-cl", ["regress-clusters"]),
     ],

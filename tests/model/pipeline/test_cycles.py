@@ -41,6 +41,15 @@ def test_a_stage_takes_its_steps_for_every_pixel(steps: int) -> None:
     assert play(pixelwise(steps, 9, 5)).cycles == 3 + 45 * steps + 8
 
 
+def test_the_last_step_of_each_tile() -> None:
+    tile = pixelwise(4, 9, 5)
+    once, twice = play(tile), play([tile, tile])
+    assert once.worked == ((once.cycles - 8,),)
+    # 8 cycles from a step to the end of the run; a turn, a beat and the first pixel in flight between two tiles
+    assert twice.worked == ((once.cycles - 8,), (once.cycles - 8 + 4 + 9 * 5 * 4,))
+    assert twice.cycles == twice.worked[-1][0] + 8
+
+
 def test_a_slow_output_sets_the_pace() -> None:
     assert play(pixelwise(2, 9, 5, beats=6)).cycles - play(pixelwise(2, 9, 4, beats=6)).cycles == 9 * 6
 

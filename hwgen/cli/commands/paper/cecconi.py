@@ -20,6 +20,8 @@ from hwgen.report.documents import csv_text
 __all__ = ["cecconi"]
 
 PAPER = "cecconi-2017"
+STORE = ".found"
+"""Folder, beside the figures, of what is known of each tiling: an interrupted run goes on."""
 
 
 def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool, small: bool, as_json: bool) -> int:
@@ -38,10 +40,10 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
     if rtl and not any(case.layer in scale.simulated for case in cases):
         raise InputError(f"--networks: with --rtl expected {' or '.join(scale.simulated)} among them")
     with progress(len(cases), "three ways of moving data") as step:
-        ways = way_rows(cases, cluster, cycles_on(cluster), step)
+        ways = way_rows(cases, cluster, cycles_on(cluster, output / STORE / "cycles.jsonl"), step)
     stated = tiling_claims(layers, rows, ways, scale.text)
     ran = [case.run for case in cases if case.layer in scale.simulated]
-    runs = simulated(ran, cluster, fast=not small) if rtl else []
+    runs = simulated(ran, cluster, fast=not small, store=output / STORE / "rtl.jsonl") if rtl else []
     text = tiling_readme(rows, stated, ways, scale.text, runs)
     files = {"README.md": text.encode(), **{file: table.encode() for file, table in tiling_files(rows, ways).items()}}
     if runs:

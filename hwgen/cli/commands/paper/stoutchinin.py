@@ -7,19 +7,29 @@ from typing import Any
 
 import typer
 
+from hwgen.campaigns.cluster import kept_results, regression_cases
 from hwgen.campaigns.hwc import expected_rows, kept_configurations
 from hwgen.campaigns.plans import Configuration
 from hwgen.cli.commands.paper.answer import answer
 from hwgen.cli.console import note, printable, progress, require_folder
+from hwgen.cli.schedules import load_schedules
+from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.report.stoutchinin.claims import claims
+from hwgen.report.stoutchinin.cluster import (
+    ON_CLUSTERS,
+    RowOnCluster,
+    cluster_claims,
+    cluster_csv,
+    cluster_lines,
+)
 from hwgen.report.stoutchinin.documents import Found, readme, tables
 from hwgen.report.stoutchinin.loop_orders import OrderTraffic, order_quality, order_summaries, order_traffic
 from hwgen.report.stoutchinin.measured import (
@@ -117,19 +127,27 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
         complete = expected_rows(layers, other, results) if other.name in kept else {}
         if complete and None not in complete.values():
             found[other] = {name: result for name, result in complete.items() if result is not None}
-    stated = measured_claims(rows, _runs(found))
+    stated, on_clusters = measured_claims(rows, _runs(found)), _on_clusters(layers, results)
     text = measured_readme(rows, stated)
+    if on_clusters:
+        text += "\n".join(["", "## Clusters of four HWCs", "", *cluster_lines(on_clusters), ""])
     # The plotting library is slow to load, and no other command needs it.
     from hwgen.report.figures import rendered
     from hwgen.report.stoutchinin.figures import figure_10_measured
 
     files = {"README.md": text.encode(), "fig10_rtl.csv": measured_csv(rows).encode()}
     files |= {f"fig10_rtl.{suffix}": data for suffix, data in rendered(figure_10_measured(rows)).items()}
+    if on_clusters:
+        files["clusters_rtl.csv"] = cluster_csv(on_clusters).encode()
     wrong = [f"{name}: {failure}" for ran in found.values() for name, result in ran.items()
              for failure in result["failures"]]  # fmt: skip
+    wrong += [
+        f"{row.layer}, {row.bits} bits, on the cluster: not as predicted" for row in on_clusters if not row.equal
+    ]
     data = {
         "rows": [{**asdict(row), "ratio_32": row.ratio_32, "ratio_16": row.ratio_16} for row in rows],
-        "claims": [asdict(claim) for claim in stated],
+        "clusters": [{**asdict(row), "utilisation": row.utilisation, "rate": row.rate} for row in on_clusters],
+        "claims": [asdict(claim) for claim in [*stated, *cluster_claims(on_clusters)]],
         "failures": wrong,
     }
     answer(output, files, text, data, as_json=as_json)
@@ -137,6 +155,24 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
         for line in wrong:
             typer.echo(printable(line))
     return 1 if wrong else 0
+
+
+def _on_clusters(layers: Sequence[Layer], results: Path) -> list[RowOnCluster]:
+    """Those of the layers that ``hwgen regress-clusters`` has left in the folder, of each width."""
+    rows = []
+    for bits, name in ON_CLUSTERS.items():
+        hardware = load_hardware(named_file("hardware", name))
+        schedules = [file.schedule for file in load_schedules([name], hardware)]
+        chosen = [schedule for schedule in schedules if schedule.layer in layers]
+        # The cases of the regression begin with the schedules as they are.
+        cases = regression_cases(chosen, hardware)[: len(chosen)] if chosen else []
+        for schedule, found in zip(chosen, kept_results(cases, results), strict=True):
+            if found is not None:
+                layer, lanes = schedule.layer, schedule.lanes.product
+                equal = found["equal"] and found["output_exact"] and not found["failures"]
+                cycles = found["cycles"]["measured"]
+                rows.append(RowOnCluster(bits, layer.name, found["hwcs"], lanes, layer.macs, cycles, equal))
+    return rows
 
 
 def _stripes(schedule: Schedule) -> bool:

@@ -67,6 +67,7 @@ def regress_stacks(
         print_stacks(results, late)
         if full_size:
             print_accesses(results)
+            _print_borders(results)
         else:
             _print_pace(results)
     return 0 if not late and not any(result["failures"] for result in results) else 1
@@ -101,9 +102,11 @@ def _print_pace(results: list[dict[str, Any]]) -> None:
         pair = (None, None, None) if worst is None else (
             steady[worst]["slowest"], steady[worst]["measured"], ratios[worst])  # fmt: skip
         later = [tile["measured"] / tile["slowest"] for tile in tiles[1:]]
-        rows.append([result["stack"], result["factor"], len(steady), *pair, max(later, default=None), pace["drain"],
+        allowed = [tile["within"] for tile in tiles[1:2]]
+        rows.append([result["stack"], result["factor"], len(steady), *pair, max(later, default=None),
+                     f"{allowed[0]:.2%}" if allowed else "", pace["drain"],
                      pace["waited"], pace["behind"], result["cycles"]["measured"]])  # fmt: skip
-    columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "worst border", "drain",
+    columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "worst border", "allowed", "drain",
                "streams wait", "skips wait", "cycles"]  # fmt: skip
     print_table(
         "Cycles a pixel of the output (the tile that differs most), borders between tiles included",
@@ -111,3 +114,18 @@ def _print_pace(results: list[dict[str, Any]]) -> None:
         rows,
         wide=["drain", "skips wait", "streams wait"],
     )
+    typer.echo("A border may cost 2 % of a tile; with a map of fewer than 50 lines, a line of that map.")
+
+
+def _print_borders(results: list[dict[str, Any]]) -> None:
+    """What each border between tiles costs the slowest stage, by the cycle model."""
+    rows: list[list[object]] = []
+    for result in results:
+        for number, tile in enumerate((result["pace"] or {"tiles": []})["tiles"]):
+            if tile["measured"] is not None:
+                lost = tile["measured"] / tile["slowest"] - 1
+                busy = round(tile["cycles"] * tile["slowest"] / tile["measured"])
+                rows.append([result["stack"], number, busy, tile["cycles"], f"{lost:.2%}", f"{tile['within']:.2%}"])
+    columns = ["stack", "tile", "slowest stage", "output", "lost at the border", "allowed"]
+    title = "Cycles from the end of the tile before to that of a tile, by the model, whose runs take the same cycles"
+    print_table(title, columns, rows)
