@@ -19,7 +19,7 @@ from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import expected_output, random_data
 from cosim.hwc.preparation import rehearsal
 from cosim.sim.build import FAST, FAST_COMPILED, HARNESS, REHEARSED_CYCLES, SOURCES
-from cosim.sim.folded_registers import folded
+from cosim.sim.design_text import for_long_runs
 from cosim.sim.runner import build_profiled, run_jobs
 from hwgen.export.hwc import verilog
 from hwgen.ir.lanes import Lanes
@@ -143,7 +143,7 @@ def main() -> bool:
                     (result,) = run_jobs(text, [job])
                     speed, memory = Speed(result.cycles, result.cpu_seconds), result.memory
                 else:
-                    speed, memory = run_bare(build_bare(folded(text), kind, folder), job, folder)
+                    speed, memory = run_bare(build_bare(for_long_runs(text), kind, folder), job, folder)
                 if not np.array_equal(program.output(memory), expected):
                     print(f"{kind}: the output is wrong")
                     return False

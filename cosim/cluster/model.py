@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import cosim.sim.compiling
-import cosim.sim.folded_registers
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import DRAM
 from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
-from cosim.sim.folded_registers import folded
+from cosim.sim.design_text import MODULES, for_long_runs
 from cosim.sim.library import SimulatedLibrary
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
@@ -55,7 +54,7 @@ def load_cluster(
 def built_cluster(cluster: ClusterParameters, dram_log2: int, fast: bool, verilog: str) -> Path:
     """The folder of a simulated cluster, made unless it is there: see `load_cluster`."""
     require_tools("verilator", waves=False)
-    modules = (__file__, cosim.sim.compiling.__file__, cosim.sim.folded_registers.__file__)
+    modules = (__file__, cosim.sim.compiling.__file__, *MODULES)
     files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), *map(Path, modules)]
     state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
@@ -73,7 +72,7 @@ def harness_sizes(cluster: ClusterParameters, dram_log2: int) -> dict[str, int]:
 
 def _make(folder: Path, cluster: ClusterParameters, verilog: str, dram_log2: int, fast: bool) -> None:
     log, design = folder / "build.log", folder / "cluster.v"
-    design.write_text(folded(verilog) if fast else verilog, encoding="utf-8")
+    design.write_text(for_long_runs(verilog) if fast else verilog, encoding="utf-8")
     options: list[Any] = [*(FAST if fast else QUICK), *SHARED, "-Wno-fatal", "--no-public-flat-rw"]
     options += [
         HARNESS / "cluster.vlt",

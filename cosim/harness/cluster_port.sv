@@ -94,39 +94,42 @@ module cluster_port #(
   logic [7:0]              index;
   logic                    waiting;
   logic [32+Bytes+Width:0] kept;
-  always_ff @(posedge clk) begin
+  logic                    wrong;
+  // Assigned at once (`=`) is what no other block reads: no simulator then has to keep two of it (see `tcdm_port`).
+  always @(posedge clk) begin
     if (clear) begin
-      random     <= random_start;
+      random     = random_start;
       noise      <= ~random_start;
       pass       <= 1'b1;
       failed     <= 1'b0;
       unused     <= '0;
-      waiting    <= 1'b0;
-      violations <= 32'd0;
-      waits      <= 32'd0;
+      waiting    = 1'b0;
+      violations = 32'd0;
+      waits      = 32'd0;
       for (int i = 0; i < 2 * Regions + 2; i++) begin
-        words[i] <= 48'd0;
-        bytes[i] <= 48'd0;
+        words[i] = 48'd0;
+        bytes[i] = 48'd0;
       end
     end else begin
+      wrong = 1'b0;
+      if (waiting) wrong = !m_req || {wen, be, add} != kept[32+Bytes+Width:Width] || (!wen && wdata != kept[Width-1:0]);
+      waiting = m_req && !m_gnt;
+      if (waiting) kept = {wen, be, add, wdata};
       if (accept) begin
         index = {region_of(add), 1'b0} | 8'(!wen);
-        words[index] <= words[index] + 48'd1;
-        bytes[index] <= bytes[index] + 48'(marked);
+        words[index] = words[index] + 48'd1;
+        bytes[index] = bytes[index] + 48'(marked);
         noise       <= noise * 32'd1664525 + 32'd1013904223;
         failed      <= fails;
         unused      <= unmarked;
-        if ((add & 32'(Bytes - 1)) != 32'd0 || (only_reads && !wen) || (only_writes && wen)) violations <= violations + 32'd1;
+        if ((add & 32'(Bytes - 1)) != 32'd0 || (only_reads && !wen) || (only_writes && wen)) wrong = 1'b1;
       end
+      if (wrong) violations = violations + 32'd1;
       if (stall_rate != 8'd0) begin
-        random <= xorshift(random);
         pass   <= (pass && !accept) || random[7:0] >= stall_rate;
+        random = xorshift(random);
       end
-      if (s_req && !s_gnt) waits <= waits + 32'd1;
-      waiting <= m_req && !m_gnt;
-      if (m_req && !m_gnt) kept <= {wen, be, add, wdata};
-      if (waiting && (!m_req || {wen, be, add} != kept[32+Bytes+Width:Width] || (!wen && wdata != kept[Width-1:0])))
-        violations <= violations + 32'd1;
+      if (s_req && !s_gnt) waits = waits + 32'd1;
     end
   end
 

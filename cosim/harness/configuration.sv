@@ -64,20 +64,23 @@ module configuration (
   end
 
   logic running;
+  logic starts;
   assign finished = irq || timed_out;
-  always_ff @(posedge clk) begin
+  always @(posedge clk) begin
+    starts = 1'b0;
+    if (req) starts = gnt && !wen && add == start_at && wdata == start_data;
     if (clear) begin
-      running   <= 1'b0;
+      running   = 1'b0;
       timed_out <= 1'b0;
-      cycles    <= 48'd0;
-    end else if (req && gnt && !wen && add == start_at && wdata == start_data) begin
-      running   <= 1'b1;
+      cycles    = 48'd0;
+    end else if (starts) begin
+      running   = 1'b1;
       timed_out <= 1'b0;
-      cycles    <= 48'd0;
+      cycles    = 48'd0;
     end else if (running) begin
-      if (irq) running <= 1'b0;
-      else cycles <= cycles + 48'd1;
       if (cycles >= limit) timed_out <= 1'b1;
+      if (irq) running = 1'b0;
+      else cycles = cycles + 48'd1;
     end
   end
 

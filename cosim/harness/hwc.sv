@@ -242,12 +242,16 @@ module harness #(
   );
 
   // Only O is ever written. A write on another port is counted, and is a failure; it need not happen.
-  wire [WidthO-1:0] o_used;
-  for (genvar n = 0; n < WidthO / 8; n++) assign o_used[8*n+:8] = {8{o_be[n]}};
-  wire [WidthO-1:0] o_written = (o_word & ~o_used) | (o_wdata & o_used);
   for (genvar n = 0; n < WidthO / 32; n++)
     always_ff @(posedge clk)
-      if (o_req && o_gnt && !o_wen && !o_missing) memory[o_add[DepthLog2+1:2]|DepthLog2'(n)] <= o_written[32*n+:32];
+      if (o_req && o_gnt && !o_wen && !o_missing)
+        memory[o_add[DepthLog2+1:2]|DepthLog2'(n)] <= merged(o_word[32*n+:32], o_wdata[32*n+:32], o_be[4*n+:4]);
+
+  function automatic logic [31:0] merged(input logic [31:0] held, input logic [31:0] data, input logic [3:0] enable);
+    logic [31:0] used;
+    for (int i = 0; i < 4; i++) used[8*i+:8] = {8{enable[i]}};
+    return (held & ~used) | (data & used);
+  endfunction
 
   configuration configuration (
       .*,
@@ -273,19 +277,25 @@ module harness #(
   // When asked for, a trace of one port: a line per access with address, write and be, from access `trace_first` on.
   integer      trace = 0;
   logic [47:0] trace_number;
-  wire         traced = traced_port == 2'd0 ? i_req && i_gnt : traced_port == 2'd1 ? w_req && w_gnt : o_req && o_gnt;
-  wire  [96:0] access = traced_port == 2'd0 ? {i_add, !i_wen, 64'(i_be)}
-                      : traced_port == 2'd1 ? {w_add, !w_wen, 64'(w_be)} : {o_add, !o_wen, 64'(o_be)};
+  logic        traced;
+  logic [96:0] access;
   always @(posedge clk) begin
     if (clear_now) begin
       if (trace != 0) $fclose(trace);
       trace = 0;
       trace_number = 48'd0;
-    end else if (tracing && traced) begin
-      if (trace == 0) trace = $fopen("trace.hex", "w");
-      if (trace_number >= trace_first && trace_number < trace_end)
-        $fwrite(trace, "%h %h %h\n", access[96:65], access[64], access[63:0]);
-      trace_number = trace_number + 48'd1;
+    end else if (tracing) begin
+      case (traced_port)
+        2'd0: {traced, access} = {i_req && i_gnt, i_add, !i_wen, 64'(i_be)};
+        2'd1: {traced, access} = {w_req && w_gnt, w_add, !w_wen, 64'(w_be)};
+        default: {traced, access} = {o_req && o_gnt, o_add, !o_wen, 64'(o_be)};
+      endcase
+      if (traced) begin
+        if (trace == 0) trace = $fopen("trace.hex", "w");
+        if (trace_number >= trace_first && trace_number < trace_end)
+          $fwrite(trace, "%h %h %h\n", access[96:65], access[64], access[63:0]);
+        trace_number = trace_number + 48'd1;
+      end
     end
   end
 

@@ -109,7 +109,9 @@ module tcdm_port #(
   logic        waiting;
   logic [Width+Bytes+32:0] kept;
 
-  // Only what has to happen in every cycle stands outside the branches: simulation speed is part of the contract.
+  // Only what has to happen in every cycle stands outside the branches: simulation speed is part of the contract. What
+  // no other block reads in the simulation is assigned at once (`=`), which spares a simulator a copy of it in every
+  // cycle: counters, random numbers, responses to come. What the HWC sees is assigned at the end of the cycle (`<=`).
   logic [ 3:0] index;
   logic [Width:0] fresh;
   logic        responds;
@@ -117,62 +119,66 @@ module tcdm_port #(
   logic [ 2:0] place;
   logic        pushes;
   logic        pops;
-  always_ff @(posedge clk) begin
+  logic        ahead;
+  logic        wrong;
+  always @(posedge clk) begin
     if (clear) begin
-      random     <= random_start;
-      noise      <= ~random_start;
+      random     = random_start;
+      noise      = ~random_start;
       ready      <= 1'b0;
       answering  <= 1'b0;
-      first      <= 3'd0;
-      level      <= 4'd0;
-      unanswered <= 4'd0;
-      waiting    <= 1'b0;
-      for (int i = 0; i < 7; i++) coming[i] <= '0;
-      violations <= 32'd0;
+      first      = 3'd0;
+      level      = 4'd0;
+      unanswered = 4'd0;
+      waiting    = 1'b0;
+      for (int i = 0; i < 7; i++) coming[i] = '0;
+      violations = 32'd0;
       for (int i = 0; i < 2 * Regions; i++) begin
-        accesses[i] <= 48'd0;
-        bytes[i]    <= 48'd0;
+        accesses[i] = 48'd0;
+        bytes[i]    = 48'd0;
       end
     end else begin
+      wrong = 1'b0;
+      if (waiting) wrong = !req || {wen, be, add} != kept[Width+:Bytes+33] || (!wen && wdata != kept[Width-1:0]);
+      waiting = req && !ready;
+      if (waiting) kept = {wen, be, add, wdata};
+`ifndef VERILATOR
+      if (req === 1'bx || (req && ^{wen, be, add} === 1'bx)) wrong = 1'b1;
+`endif
+
       if (accept) begin
         index = {region_of(add), !wen};
         fresh = response(missing || (error_enable && add == (error_address & ~32'(Bytes - 1))), word, noise);
-        accesses[index] <= accesses[index] + 48'd1;
-        bytes[index]    <= bytes[index] + marked(be);
-        noise           <= noise * 32'd1664525 + 32'd1013904223;
+        accesses[index] = accesses[index] + 48'd1;
+        bytes[index]    = bytes[index] + marked(be);
+        noise           = noise * 32'd1664525 + 32'd1013904223;
         if (calm) answer <= fresh;
-        if ((add & 32'(Bytes - 1)) != 32'd0) violations <= violations + 32'd1;
+        if ((add & 32'(Bytes - 1)) != 32'd0) wrong = 1'b1;
       end
+      if (wrong) violations = violations + 32'd1;
 
       if (calm) begin
         ready     <= 1'b1;
         answering <= accept;
       end else begin
-        random <= xorshift(random);
         responds = accept && (wen || write_answers == 2'd0 || (write_answers == 2'd1 && fresh[Width]));
-        for (int i = 0; i < 6; i++) coming[i] <= coming[i+1];
-        coming[6] <= '0;
-        if (more_latency != 3'd0) coming[more_latency-3'd1] <= {responds, fresh};
-        come   = more_latency == 3'd0 ? {responds, fresh} : coming[0];
-        pops   = random[15:8] >= delay_rate && (come[Width+1] || level != 0);
-        pushes = come[Width+1] && !(pops && level == 0);
-        if (pops) answer <= level == 0 ? come[Width:0] : queue[first];
-        if (pops && level != 0) first <= first + 3'd1;
-        place = first + level[2:0];  // wraps; as an index it would not under Icarus
-        if (pushes) queue[place] <= come[Width:0];
-        level      <= level + 4'(pushes) - 4'(pops && level != 0);
-        unanswered <= unanswered + 4'(responds) - 4'(pops);
+        come     = more_latency == 3'd0 ? {responds, fresh} : coming[0];
+        for (int i = 0; i < 6; i++) coming[i] = coming[i+1];
+        coming[6] = '0;
+        if (more_latency != 3'd0) coming[more_latency-3'd1] = {responds, fresh};
+        ahead  = level != 4'd0;
+        pops   = random[15:8] >= delay_rate && (come[Width+1] || ahead);
+        pushes = come[Width+1] && !(pops && !ahead);
+        place  = first + level[2:0];  // wraps; as an index it would not under Icarus
+        if (pops) answer <= ahead ? queue[first] : come[Width:0];
+        if (pops && ahead) first = first + 3'd1;
+        if (pushes) queue[place] = come[Width:0];
+        level = level + 4'(pushes) - 4'(pops && ahead);
         ready      <= random[7:0] >= stall_rate && unanswered < 4'd7;
-        answering <= pops;
+        unanswered = unanswered + 4'(responds) - 4'(pops);
+        answering  <= pops;
+        random     = xorshift(random);
       end
-
-      waiting <= req && !ready;
-      if (req && !ready) kept <= {wen, be, add, wdata};
-      if (waiting && (!req || {wen, be, add} != kept[Width+:Bytes+33] || (!wen && wdata != kept[Width-1:0])))
-        violations <= violations + 32'd1;
-`ifndef VERILATOR
-      if (req === 1'bx || (req && ^{wen, be, add} === 1'bx)) violations <= violations + 32'd1;
-`endif
     end
   end
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import cosim.sim.compiling
-import cosim.sim.folded_registers
 from cosim.sim.compiling import UNOPTIMISED, CommandFailed, compile_model, verilate
-from cosim.sim.folded_registers import folded
+from cosim.sim.design_text import MODULES, for_long_runs
 from cosim.sim.requests import build_request
 from hwgen.arch.bus import WORD_BITS
 from hwgen.tools.cache import sources_digest
@@ -91,7 +90,7 @@ class Build:
         """Names this build: the same for the same sources, options and tools."""
         text = json.dumps([asdict(self), fingerprint(self.simulator)])
         state = hashlib.sha256(text.encode())
-        modules = (Path(__file__), Path(cosim.sim.compiling.__file__), Path(cosim.sim.folded_registers.__file__))
+        modules = (Path(__file__), Path(cosim.sim.compiling.__file__), *MODULES)
         state.update(sources_digest([HARNESS, *modules]).encode())
         return state.hexdigest()[:24]
 
@@ -118,7 +117,7 @@ class Build:
         """Build in a folder; `ToolError` if a tool refuses. ``rehearse`` runs what it finds there for a while."""
         design = folder / "hwc.v"
         shortened = self.fast and self.simulator == "verilator" and not self.waves
-        design.write_text(folded(self.verilog) if shortened else self.verilog, encoding="utf-8")
+        design.write_text(for_long_runs(self.verilog) if shortened else self.verilog, encoding="utf-8")
         if self.simulator == "icarus" or self.waves:
             launch(self._request(folder), folder)
             return

@@ -6,13 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import cosim.sim.compiling
-import cosim.sim.folded_registers
 from cosim.cluster.model import FAST_COMPILED, SHARED
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import DRAM
 from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
-from cosim.sim.folded_registers import folded
+from cosim.sim.design_text import MODULES, for_long_runs
 from cosim.sim.library import SimulatedLibrary
 from hwgen.arch.system import SystemParameters
 from hwgen.export.cached import generated_system
@@ -47,7 +46,7 @@ def load_system(
     slow = not fast if slow is None else slow
     require_tools("verilator", waves=False)
     verilog = generated_system(system)
-    modules = (__file__, cosim.sim.compiling.__file__, cosim.sim.folded_registers.__file__)
+    modules = (__file__, cosim.sim.compiling.__file__, *MODULES)
     files = [*(HARNESS / name for name in (*SOURCES, SLOW, *OTHERS)), *map(Path, modules)]
     state = hashlib.sha256(json.dumps([dram_log2, fast, slow, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
@@ -75,7 +74,7 @@ def verilate_system(
         assert verilog.count(MEMORY) == 1
         shape = f"#(.Ports({len(cluster.masters)}), .Bits({32 * sum(cluster.words)}))"
         verilog = verilog.replace(MEMORY, f"  slow_tcdm {shape} tcdm (")
-    design.write_text(folded(verilog) if fast else verilog, encoding="utf-8")
+    design.write_text(for_long_runs(verilog) if fast else verilog, encoding="utf-8")
     ports = cluster.hwc.ports
     sizes = {"Clusters": system.clusters, "DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
     sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
