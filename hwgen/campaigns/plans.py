@@ -56,9 +56,10 @@ class Configuration:
     @classmethod
     def busy(cls, kind: Kind, budget: int, multipliers: int = LANES) -> "Configuration":
         """Asked for what `hwgen.campaigns.goals` demands, where the kind has a goal."""
-        slack = TRAFFIC_FIRST.get((multipliers, budget, kind))
-        if slack is not None:
-            return cls(kind, budget, lanes=None, slack=slack, multipliers=multipliers)
+        traffic_first = TRAFFIC_FIRST.get((multipliers, budget, kind))
+        if traffic_first is not None:
+            lanes, slack = traffic_first
+            return cls(kind, budget, lanes=lanes, slack=slack, multipliers=multipliers)
         demand = demanded(kind, budget, multipliers)
         if demand is None:
             return cls(kind, budget, multipliers=multipliers)

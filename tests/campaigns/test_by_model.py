@@ -67,9 +67,10 @@ def test_what_holds_in_place_of_a_goal_is_weaker_and_a_search_is_asked_for_no_le
     for (multipliers, budget, kind), nearest in NEAREST.items():
         assert nearest.ratio > GOALS[multipliers][kind].ratio
         assert goal_of(kind, budget, multipliers) == (nearest, True)
-    for multipliers, budget, kind in TRAFFIC_FIRST:
+    for (multipliers, budget, kind), (lanes, slack) in TRAFFIC_FIRST.items():
         wanted = Configuration.busy(kind, budget, multipliers)
-        assert (wanted.lanes, wanted.utilisation, wanted.multipliers) == (None, None, multipliers)
+        assert (wanted.lanes, wanted.slack, wanted.utilisation) == (lanes, slack, None)
+        assert lanes.product == wanted.multipliers == multipliers
         assert wanted.goal == ((goal := GOALS[multipliers][kind]), False)
         assert goal.utilisation == 0
     for multipliers, goals in GOALS.items():
