@@ -54,8 +54,8 @@ def load_cluster(
 def built_cluster(cluster: ClusterParameters, dram_log2: int, fast: bool, verilog: str) -> Path:
     """The folder of a simulated cluster, made unless it is there: see `load_cluster`."""
     require_tools("verilator", waves=False)
-    modules = (__file__, cosim.sim.compiling.__file__, *MODULES)
-    files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), *map(Path, modules)]
+    modules = (Path(__file__), Path(cosim.sim.compiling.__file__), *MODULES)
+    files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), *modules]
     state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)

@@ -46,8 +46,8 @@ def load_system(
     slow = not fast if slow is None else slow
     require_tools("verilator", waves=False)
     verilog = generated_system(system)
-    modules = (__file__, cosim.sim.compiling.__file__, *MODULES)
-    files = [*(HARNESS / name for name in (*SOURCES, SLOW, *OTHERS)), *map(Path, modules)]
+    modules = (Path(__file__), Path(cosim.sim.compiling.__file__), *MODULES)
+    files = [*(HARNESS / name for name in (*SOURCES, SLOW, *OTHERS)), *modules]
     state = hashlib.sha256(json.dumps([dram_log2, fast, slow, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)

@@ -42,16 +42,14 @@ from tests.cli.command_line import Answer, Run, refused
 from tests.sweep.points import layers_named
 
 SMALL = {"name": "small", "op": "conv", "input_channels": 3, "output_channels": 4, "input_height": 6,
-         "input_width": 9, "output_height": 6, "output_width": 9, "kernel": [3, 3],
-         "padding": [1, 1, 1, 1]}  # fmt: skip
+         "input_width": 9, "output_height": 6, "output_width": 9, "kernel": [3, 3], "padding": [1, 1, 1, 1]}  # fmt: skip
 
 pytestmark = pytest.mark.usefixtures("kernels_of_plans")
 
 
 @pytest.fixture
 def layer_set(tmp_path: Path) -> Path:
-    path = tmp_path / "set.yaml"
-    table = {"format": 1, "kind": "layer_list", "network": "small", "layers": [SMALL]}
+    path, table = tmp_path / "set.yaml", {"format": 1, "kind": "layer_list", "network": "small", "layers": [SMALL]}
     path.write_text(yaml.safe_dump(table), encoding="utf-8")
     return path
 

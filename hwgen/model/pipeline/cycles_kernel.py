@@ -1,10 +1,9 @@
 """The compiled part of `hwgen.model.pipeline.cycles`: a run of tiles, cycle by cycle.
 
-The state is one table for each kind of part: maps, stages, branches, sources, and the two directions of the overlap
-port. `kernel_tables` numbers the columns of these tables and of the tables that `hwgen.model.pipeline.cycles`
-makes from its values; those of maps, stages, branches and sources have a table for each tile, and beside them there
-is one of the rows that each part works with at the moment. Like registers, a level that changes in a cycle is seen in
-the next cycle.
+The state is one table for each kind of part: maps, stages, branches, sources, both directions of the overlap port.
+`kernel_tables` numbers the columns of these tables and of the tables that `hwgen.model.pipeline.cycles` makes from
+its values; those of maps, stages, branches and sources have a table for each tile, and one of the rows that each part
+works with at the moment. Like registers, a level that changes in a cycle is seen in the next cycle.
 """
 
 import numpy as np
