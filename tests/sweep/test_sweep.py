@@ -41,8 +41,8 @@ from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.cli.command_line import Answer, Run, refused
 from tests.sweep.points import layers_named
 
-SMALL = {"name": "small", "op": "conv", "input_channels": 3, "output_channels": 4, "input_height": 6,
-         "input_width": 9, "output_height": 6, "output_width": 9, "kernel": [3, 3], "padding": [1, 1, 1, 1]}  # fmt: skip
+SMALL = {"name": "small", "input_channels": 3, "output_channels": 4, "input_height": 6, "input_width": 9,
+         "output_height": 6, "output_width": 9, "kernel": [3, 3], "padding": [1, 1, 1, 1]}  # fmt: skip
 
 pytestmark = pytest.mark.usefixtures("kernels_of_plans")
 
