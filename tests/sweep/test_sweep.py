@@ -41,8 +41,9 @@ from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.cli.command_line import Answer, Run, refused
 from tests.sweep.points import layers_named
 
-SMALL = {"name": "small", "input_channels": 3, "output_channels": 4, "input_height": 6, "input_width": 9,
-         "output_height": 6, "output_width": 9, "kernel": [3, 3], "padding": [1, 1, 1, 1]}  # fmt: skip
+SMALL = {"name": "small", "op": "conv", "input_channels": 3, "output_channels": 4, "input_height": 6,
+         "input_width": 9, "output_height": 6, "output_width": 9, "kernel": [3, 3],
+         "padding": [1, 1, 1, 1]}  # fmt: skip
 
 pytestmark = pytest.mark.usefixtures("kernels_of_plans")
 
@@ -67,10 +68,8 @@ def layer_set(tmp_path: Path) -> Path:
     ],
 )
 def test_scaled_layers_are_of_the_same_kind(changes: dict[str, Any], expected: dict[str, int]) -> None:
-    data = {
-        "name": "layer", "op": "conv", "input_channels": 32, "output_channels": 64, "input_height": 56,
-        "input_width": 56, "output_height": 56, "output_width": 56, "kernel": (3, 3), "padding": (1, 1, 1, 1),
-    }  # fmt: skip
+    sizes = dict.fromkeys(("input_height", "input_width", "output_height", "output_width"), 56)
+    data = {**SMALL, **sizes, "name": "layer", "input_channels": 32, "output_channels": 64}
     layer = Layer.model_validate({**data, **changes})
     small = scaled(layer, 4)
     assert {dim: small.extents[dim] for dim in expected} == expected  # type: ignore[index]
