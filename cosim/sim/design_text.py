@@ -9,7 +9,10 @@ from cosim.sim.following_registers import gated
 
 __all__ = ["MODULES", "for_long_runs"]
 
-MODULES = [Path(__file__), *(Path(m.__file__) for m in (cosim.sim.folded_registers, cosim.sim.following_registers))]
+MODULES = [
+    Path(__file__),
+    *(Path(str(part.__file__)) for part in (cosim.sim.folded_registers, cosim.sim.following_registers)),
+]
 """Files that this text depends on."""
 
 
