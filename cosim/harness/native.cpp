@@ -17,6 +17,12 @@
 // it differently, it is null here, and `Vtop::eval` is used.
 __attribute__((weak)) void Vtop___024root___eval(Vtop___024root* vlSelf);
 
+#ifdef HWGEN_EDGE
+// All that happens at a rising edge of the clock, where `cosim.sim.edge` has found that this is one function. At a falling
+// edge nothing happens; the clock itself need not move then.
+void HWGEN_EDGE(Vtop___024root* vlSelf);
+#endif
+
 namespace {
 
 struct Model {
@@ -56,14 +62,11 @@ extern "C" uint32_t* harness_memory(size_t* words) {
 
 namespace {
 
-template <typename Evaluate>
-int64_t run(const Model* const model, const int64_t limit, const Evaluate evaluate) {
+template <typename Cycle>
+int64_t run(const Model* const model, const int64_t limit, const Cycle cycle) {
     int64_t cycles = 0;
     while (cycles < limit && !*model->finished) {
-        *model->clock = 1;
-        evaluate();
-        *model->clock = 0;
-        evaluate();
+        cycle();
         ++cycles;
     }
     model->top->eval();
@@ -77,9 +80,18 @@ int64_t run(const Model* const model, const int64_t limit, const Evaluate evalua
 extern "C" int64_t harness_run(int64_t limit) {
     const Model* const model = find_model();
     if (!model) return -1;
+    Vtop___024root* const root = model->top->rootp;
+#ifdef HWGEN_EDGE
+    return run(model, limit, [root] { HWGEN_EDGE(root); });
+#endif
+    const auto toggle = [model](const auto evaluate) {
+        *model->clock = 1;
+        evaluate();
+        *model->clock = 0;
+        evaluate();
+    };
     if (Vtop___024root___eval) {
-        Vtop___024root* const root = model->top->rootp;
-        return run(model, limit, [root] { Vtop___024root___eval(root); });
+        return run(model, limit, [&] { toggle([root] { Vtop___024root___eval(root); }); });
     }
-    return run(model, limit, [model] { model->top->eval(); });
+    return run(model, limit, [&] { toggle([model] { model->top->eval(); }); });
 }

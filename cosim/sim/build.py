@@ -10,9 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import cosim.sim.branches
 import cosim.sim.compiling
+import cosim.sim.edge
+import cosim.sim.statements
 from cosim.sim.compiling import UNOPTIMISED, CommandFailed, compile_model, verilate
 from cosim.sim.design_text import MODULES, for_long_runs
+from cosim.sim.edge import rearrange
 from cosim.sim.requests import build_request
 from hwgen.arch.bus import WORD_BITS
 from hwgen.tools.cache import sources_digest
@@ -90,7 +94,8 @@ class Build:
         """Names this build: the same for the same sources, options and tools."""
         text = json.dumps([asdict(self), fingerprint(self.simulator)])
         state = hashlib.sha256(text.encode())
-        modules = (Path(__file__), Path(cosim.sim.compiling.__file__), *MODULES)
+        parts = (cosim.sim.compiling, cosim.sim.edge, cosim.sim.branches, cosim.sim.statements)
+        modules = (Path(__file__), *(Path(str(part.__file__)) for part in parts), *MODULES)
         state.update(sources_digest([HARNESS, *modules]).encode())
         return state.hexdigest()[:24]
 
@@ -127,6 +132,8 @@ class Build:
             verilate(folder / "sim", self.top, [*self._arguments, *parameters, *sources], log)
             flags = FAST_COMPILED if self.fast else QUICK_COMPILED
             more = [HARNESS / "native.cpp"] if self.harness else []
+            if self.fast and self.harness and (edge := rearrange(folder / "sim")) is not None:
+                flags = [*flags, f"-DHWGEN_EDGE={edge}"]
             if self.profiled:
                 compile_model(folder / "sim", self.top, [*flags, *WATCHED], more, log)
                 rehearse(folder / "sim")
