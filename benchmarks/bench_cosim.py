@@ -19,8 +19,8 @@ from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import expected_output, random_data
 from cosim.hwc.preparation import rehearsal
 from cosim.sim.build import FAST, FAST_COMPILED, HARNESS, REHEARSED_CYCLES, SOURCES
-from cosim.sim.design_text import for_long_runs
-from cosim.sim.edge import rearrange
+from cosim.sim.rewriting.design_text import for_long_runs
+from cosim.sim.rewriting.edge import rearrange
 from cosim.sim.runner import build_profiled, run_jobs
 from hwgen.export.hwc import verilog
 from hwgen.ir.lanes import Lanes

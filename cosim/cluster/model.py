@@ -11,8 +11,8 @@ from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import DRAM
 from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
-from cosim.sim.design_text import MODULES, for_long_runs
 from cosim.sim.library import SimulatedLibrary
+from cosim.sim.rewriting.design_text import MODULES, for_long_runs
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
 from hwgen.tools.kept import kept_folder

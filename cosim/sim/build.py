@@ -10,14 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import cosim.sim.branches
 import cosim.sim.compiling
-import cosim.sim.edge
-import cosim.sim.statements
 from cosim.sim.compiling import UNOPTIMISED, CommandFailed, compile_model, verilate
-from cosim.sim.design_text import MODULES, for_long_runs
-from cosim.sim.edge import rearrange
 from cosim.sim.requests import build_request
+from cosim.sim.rewriting.design_text import MODULES, for_long_runs
+from cosim.sim.rewriting.edge import rearrange
 from hwgen.arch.bus import WORD_BITS
 from hwgen.tools.cache import sources_digest
 from hwgen.tools.kept import kept_folder
@@ -94,8 +91,7 @@ class Build:
         """Names this build: the same for the same sources, options and tools."""
         text = json.dumps([asdict(self), fingerprint(self.simulator)])
         state = hashlib.sha256(text.encode())
-        parts = (cosim.sim.compiling, cosim.sim.edge, cosim.sim.branches, cosim.sim.statements)
-        modules = (Path(__file__), *(Path(str(part.__file__)) for part in parts), *MODULES)
+        modules = (Path(__file__), Path(cosim.sim.compiling.__file__), *MODULES)
         state.update(sources_digest([HARNESS, *modules]).encode())
         return state.hexdigest()[:24]
 

@@ -32,7 +32,7 @@ def test_a_row_of_alexnet_runs_on_its_cluster(path: Path) -> None:
     assert program.placement.size <= 1 << 18
 
 
-@pytest.mark.parametrize(("name", "lanes"), [("alexnet_cluster", 64), ("alexnet_cluster_16", 32)])
+@pytest.mark.parametrize(("name", "lanes"), [("alexnet_cluster", 64), ("alexnet_16bit", 32)])
 def test_the_cluster_is_kept_at_work(name: str, lanes: int) -> None:
     schedule = load_schedule(ROOT / "schedules" / name / "alexnet_5.yaml")
     program = compile_cluster(schedule, load_hardware(named_file("hardware", name)))

@@ -155,8 +155,8 @@ def test_the_table_has_all_rows_and_the_paper() -> None:
 def test_what_is_kept_is_found_and_nothing_else(tmp_path: Path) -> None:
     layers = load_layer_set("stoutchinin_2019").convolutions()
     assert command._on_clusters(layers, tmp_path) == []
-    hardware = load_hardware(named_file("hardware", "alexnet_cluster_16"))
-    (schedule,) = (file.schedule for file in load_schedules(["alexnet_cluster_16"], hardware)
+    hardware = load_hardware(named_file("hardware", "alexnet_16bit"))
+    (schedule,) = (file.schedule for file in load_schedules(["alexnet_16bit"], hardware)
                    if file.schedule.layer.name == "alexnet_5")  # fmt: skip
     case = regression_cases([schedule], hardware)[0]
     entry = {"case": "alexnet_5", "hwcs": 4, "equal": True, "output_exact": True, "failures": [],

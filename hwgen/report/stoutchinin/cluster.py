@@ -16,7 +16,7 @@ from hwgen.report.stoutchinin.measured import PUBLISHED_UTILISATION
 __all__ = ["ON_CLUSTERS", "OperandBits", "RowOnCluster", "cluster_claims", "cluster_csv", "cluster_lines"]
 
 OperandBits = Literal[8, 16]
-ON_CLUSTERS: dict[OperandBits, str] = {8: "alexnet_cluster", 16: "alexnet_cluster_16"}
+ON_CLUSTERS: dict[OperandBits, str] = {8: "alexnet_cluster", 16: "alexnet_16bit"}
 """The built-in schedules, and their hardware, by the bits of their operands."""
 
 PUBLISHED_MHZ = 500

@@ -30,7 +30,7 @@ def test_what_is_built_in(run: Run) -> None:
     assert all(one["name"] in shown.out for one in listed)
     assert run("hardware", "cluster").out == named_file("hardware", "cluster").read_text(encoding="utf-8")
     assert run("hardware", "cluster", "--json").json == load_hardware(named_file("hardware", "cluster")).as_data()
-    refused(run("hardware", "none"), "none: expected a file or one of the built-in hardware: alexnet_1KiB")
+    refused(run("hardware", "none"), "none: expected a file or one of the built-in hardware: alexnet_16bit")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -59,7 +59,7 @@ def test_both_names_of_the_buffer_are_taken(run: Run, tmp_path: Path) -> None:
     ("words", "found"),
     [
         ("hwgen layers sto", ["stoutchinin_2019"]),
-        ("hwgen cosim --hardware alex", ["alexnet_1KiB", "alexnet_cluster", "alexnet_cluster_16"]),
+        ("hwgen cosim --hardware alex", ["alexnet_16bit", "alexnet_1KiB", "alexnet_cluster"]),
         ("hwgen calibrate cluster_", ["cluster_ddr3"]),
         ("hwgen regress-cl", ["regress-clusters"]),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cosim.sim.folded_registers import folded
+from cosim.sim.rewriting.folded_registers import folded
 from hwgen.export.conversion import converted
 from hwgen.gateware.lib.nest import LoopNest
 

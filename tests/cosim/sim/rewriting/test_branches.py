@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosim.sim.branches import Value, in_branches
-from cosim.sim.statements import statements
-from tests.cosim.sim.cpp import execute_text
+from cosim.sim.rewriting.branches import Value, in_branches
+from cosim.sim.rewriting.statements import statements
+from tests.cosim.sim.rewriting.cpp import execute_text
 
 REGISTERS = [f"r{n}" for n in range(4)]
 WIRES = [f"w{n}" for n in range(6)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosim.sim.statements import Statement, statements, written
+from cosim.sim.rewriting.statements import Statement, statements, written
 
 
 def only(text: str) -> Statement:

@@ -1,9 +1,9 @@
-"""A small interpreter of the C++ that `cosim.sim.statements` understands."""
+"""A small interpreter of the C++ that `cosim.sim.rewriting.statements` understands."""
 
 import re
 from collections.abc import Sequence
 
-from cosim.sim.statements import Assignment, Node, statements
+from cosim.sim.rewriting.statements import Assignment, Node, statements
 
 __all__ = ["execute", "execute_text"]
 

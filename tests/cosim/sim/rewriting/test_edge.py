@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cosim.sim.edge import rearrange
-from tests.cosim.sim.cpp import execute_text
-from tests.cosim.sim.test_branches import REGISTERS, WIRES, expressions, updates
+from cosim.sim.rewriting.edge import rearrange
+from tests.cosim.sim.rewriting.cpp import execute_text
+from tests.cosim.sim.rewriting.test_branches import REGISTERS, WIRES, expressions, updates
 
 NAME = "Vtop___024root___nba_sequent__TOP__"
 CLOCK = "harness__DOT__clk"

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosim.sim.branches import Value, in_branches
-from cosim.sim.statements import Statement, statements
+from cosim.sim.rewriting.branches import Value, in_branches
+from cosim.sim.rewriting.statements import Statement, statements
 
 __all__ = ["rearrange"]
 

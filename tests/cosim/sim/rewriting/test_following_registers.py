@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cosim.sim.following_registers import MANY, gated
+from cosim.sim.rewriting.following_registers import MANY, gated
 
 PORTS = "clk, rst, address, data, o, s"
 

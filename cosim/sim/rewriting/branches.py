@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
-from cosim.sim.statements import Assignment, Branch, Node, Statement, variables, written
+from cosim.sim.rewriting.statements import Assignment, Branch, Node, Statement, variables, written
 
 __all__ = ["Value", "in_branches"]
 
