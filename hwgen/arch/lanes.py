@@ -36,8 +36,10 @@ LANE_RANGE = range(4, 257)
 
 
 def datapath(lanes: Lanes, operand_bits: int) -> Lanes:
-    """The lanes for 8 bits of a datapath with lanes along c, of which operands of so many bits have ``lanes``; others
-    as they are."""
+    """The lanes that a datapath has for operands of 8 bits.
+
+    ``lanes`` : those for operands of ``operand_bits``. Only with lanes along c do the two differ.
+    """
     return lanes.doubled() if operand_bits == WIDE and lanes.lie_along_c else lanes
 
 

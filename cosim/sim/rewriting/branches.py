@@ -15,7 +15,7 @@ from cosim.sim.rewriting.statements import Assignment, Branch, Node, Statement, 
 __all__ = ["Value", "in_branches"]
 
 COPIES = 3
-"""A value is computed in so many places at most."""
+"""The largest number of branches in which one value is computed."""
 
 Step = tuple[Branch, bool]
 Path = tuple[Step, ...]

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 __all__ = ["gated"]
 
 MANY = 16
-"""So many registers have to follow one signal."""
+"""The least number of registers that follow one signal where a block of their own is made for them."""
 FEW = 24
-"""So many signals at most may be followed by one register."""
+"""The largest number of signals that such a register follows."""
 
 _NAME = r"(?:\\\S+ |[A-Za-z_$][\w$]*)"
 _TOKEN = re.compile(r"\d*'s?[bhd][\da-fxz?]+|\$(?:un)?signed\b|(\\\S+ |[A-Za-z_$][\w$]*)")

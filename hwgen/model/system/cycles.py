@@ -62,7 +62,9 @@ class PlayedProgram:
 def play_together(
     programs: Sequence[PlayedProgram], hardware: ClusterParameters, timing: Dram, *, restless: bool = False
 ) -> list[ClusterTimes]:
-    """Play the programs of two or more clusters, started one after the other; raises ValueError if one stands still.
+    """Play the programs of clusters, started one after the other; raises ValueError if one stands still.
+
+    A cluster alone has no interconnect.
 
     The times of each are from its own start on. A queue is busy while its channel has anything to do.
     ``restless`` : play every cycle of every cluster, which takes longer and changes nothing.

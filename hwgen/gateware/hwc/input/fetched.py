@@ -63,13 +63,13 @@ class FetchedBox:
 
 
 class FreeElements:
-    """Elements of the ring that are free; so many of them are claimed now if there is a box."""
+    """The number of free elements of the input's ring; with ``active`` also without the ``claim`` of the present box."""
 
     def __init__(self, free: Value, active: Value | None = None, claim: Value | None = None) -> None:
         self._free, self._active, self._claim = free, active, claim
 
     def has(self, elements: Value) -> Value:
-        """Whether so many will be free."""
+        """Whether this number of elements will be free."""
         enough = ~(self._free - elements)[-1]
         if self._active is None or self._claim is None:
             return enough

@@ -171,7 +171,7 @@ class InputFill(wiring.Component):
         return Mux(self.wide, residue(byte // 2, self.stride_x), narrow) if self.parameters.wide else narrow
 
     def _picked(self, word: Value, bits: int, first: Value, *, upper: bool = False) -> Value:
-        """What a word has for each byte (so many bits): that of a run, from the byte ``first`` on, side by side.
+        """A run of a word's fields, from that of the byte ``first`` on. Each byte has a field of ``bits`` bits.
 
         Where 16-bit operands take two lanes along c, that of their lower bytes alone, or of their ``upper`` ones.
         """
