@@ -63,7 +63,7 @@ class FetchedBox:
 
 
 class FreeElements:
-    """The number of free elements of the input's ring; with ``active`` also without the ``claim`` of the present box."""
+    """The number of free elements of the ring, and the ``claim`` of the present box while one is ``active``."""
 
     def __init__(self, free: Value, active: Value | None = None, claim: Value | None = None) -> None:
         self._free, self._active, self._claim = free, active, claim
