@@ -30,6 +30,8 @@ __all__ = [
 T = TypeVar("T", bound=BaseModel)
 
 _MOST_NESTED = 32
+_TOO_DEEP = "nested too deeply"
+_TOO_DEEP_FOR_PYYAML = "exceeded maximum nesting depth"  # from 6.0.4 on, which may find it before `_check_depth` does
 _SHOWN = 6
 """Items of a list, or keys of a mapping, that a message shows."""
 _LONGEST = 60
@@ -239,6 +241,7 @@ def parse_yaml(text: str, where: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "not valid YAML"
+        problem = _TOO_DEEP if problem == _TOO_DEEP_FOR_PYYAML else problem
         raise InputError(f"{where}{line}: expected YAML: {problem}") from None
     except InputError:
         raise
@@ -256,7 +259,7 @@ def _check_depth(text: str, where: str) -> None:
             depth -= 1
         if depth > _MOST_NESTED:
             line = f":{event.start_mark.line + 1}" if event.start_mark else ""
-            raise InputError(f"{where}{line}: expected YAML: nested too deeply")
+            raise InputError(f"{where}{line}: expected YAML: {_TOO_DEEP}")
 
 
 def dump_yaml(data: object) -> str:
