@@ -14,7 +14,6 @@ from hwgen.arch.commands import encode, end
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Access, Counts
-from hwgen.lower.cluster.cycles import fetch_of
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import VectorProgram, compile_vector
 from hwgen.model.dram.counts import fetch_access
@@ -93,7 +92,7 @@ def prepare_vector(
     memory[begin:] = np.array(words, "<u4").view(np.uint8)
     port = DramPort(cluster.axi_bits, timing)
     fetched = Counts({("dram", "P", "read"): fetch_access(begin, port, WORD_BYTES * len(words))})
-    cycles = program.times(timing, fetch_of(begin, len(words), cluster.axi_bits, timing)).total
+    cycles = program.times(timing, begin).total
     regions = [
         Region(inputs[0].base, output.base, OperandTag.I),
         Region(output.base, output.base + output.elements, OperandTag.O),

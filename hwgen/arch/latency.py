@@ -14,10 +14,7 @@ __all__ = [
     "BIAS_KEPT",
     "CAPTURE",
     "CHECK_DESCRIPTOR",
-    "CHUNK_REQUEST",
     "COMMANDS_UNDER_WAY",
-    "COMMAND_READ",
-    "COMMAND_TAKEN",
     "CONFIGURATION",
     "CONV_REGISTERS",
     "DRAM_QUEUE",
@@ -38,20 +35,16 @@ __all__ = [
     "LOAD_ADDRESS_REGISTERS",
     "MOST_IN_FLIGHT",
     "MOST_WORDS_AHEAD",
-    "MOVE_LEAD",
     "NEXT_BIASES",
     "OUTPUT_ROOM",
     "POOL_REGISTERS",
     "PORT_ISSUE",
-    "PROGRAM_END",
-    "PROGRAM_START",
     "PROGRAM_STARTED",
     "QUEUED",
     "REQUEST_TO_ANSWER",
     "ROW_ADDRESS",
     "SCALING",
     "SETTING_ACCESS",
-    "SETTLED",
     "SPREAD",
     "STARTUP",
     "STEPS_AHEAD",
@@ -196,27 +189,9 @@ DRAM_QUEUE = 15
 
 COMMANDS_UNDER_WAY = 32
 """Commands of a DMA channel in progress at a time, at most: the depth of a queue in `cluster.command_queues`."""
-COMMAND_READ = 3
-"""Cycles in which the reader takes a command's header and hands on its address and the header itself."""
-COMMAND_TAKEN = 2
-"""Cycles in which a queue takes a command: its address, its header."""
-PROGRAM_START = 6
-"""From the start to the first word of the program, without the time of the DRAM: the registers of the start, of
-the request and its burst, of the beat, and the queue of beats in `dma.program_fetch`."""
-CHUNK_REQUEST = 4
-"""From the request of another chunk of the program to its first word, without the time of the DRAM: the same
-without the start."""
-SETTLED = 3
-"""From the end of the last command to where the reader goes on that has waited for it: the states of the queue and of
-the channel, and the state Drain of `cluster.command_queues`."""
-PROGRAM_END = 4
-"""From the end of the last command to that of the program."""
-PROGRAM_STARTED = 2
-"""From the start to where `dma.program_fetch` has a program to fetch: the registers of the start in `cluster.cluster`
-and of the words that are to be fetched."""
-MOVE_LEAD = 19
-"""From the first word of a packed descriptor to its first data, and from its last data to its end, without the
-time of the DRAM: a load of one beat takes so long."""
+PROGRAM_STARTED = 3
+"""From the grant of the write that starts a cluster to where `dma.program_fetch` has a program to fetch: the
+registers of `lib.register_bank`, of the start in `cluster.cluster` and of the words that are to be fetched."""
 
 # --- the vector unit ---
 

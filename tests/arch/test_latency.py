@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from hwgen.arch import latency
-from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
-from hwgen.model.dma.cycles import load_times
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "hwgen/arch/latency.py"
@@ -38,11 +36,6 @@ def test_the_hardware_that_a_sentence_names_is_there(name: str) -> None:
         assert (ROOT / "hwgen/gateware" / Path(*parts)).with_suffix(".py").exists(), path
     for path in re.findall(r"`([a-z_]+(?:/[a-z_.]+)+)`", sentences()[name]):
         assert (ROOT / path).exists(), path
-
-
-def test_the_lead_of_a_move_is_that_of_a_load_of_one_beat() -> None:
-    beat = Descriptor(8, OperandTag.I, RingSelect.FIXED, 0, 0)
-    assert load_times([beat]).cycles == (latency.MOVE_LEAD,)
 
 
 def test_states_of_the_placer_that_a_latency_counts() -> None:

@@ -1,6 +1,6 @@
 """The parts of a network's program: layers of the HWCs, and nodes of the vector unit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Opcode
 from hwgen.arch.descriptor import OperandTag
-from hwgen.arch.dram import Dram, DramPort
+from hwgen.arch.dram import DramPort
 from hwgen.arch.layout import LEAST_RING
 from hwgen.arch.registers.cluster import RING_SETTINGS
 from hwgen.ir.counts import Counts
 from hwgen.ir.requantisation import TABLE_ENTRIES
-from hwgen.lower.cluster.cycles import program_steps, steps_of
+from hwgen.lower.cluster.cycles import works_of
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import VectorProgram
 from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.cluster.cycles import Step
 from hwgen.model.dram.streams import Streams
 
 __all__ = ["LayerPart", "Part", "PartCounts", "VectorPart"]
@@ -64,8 +63,9 @@ class Part(Protocol):
     @property
     def dram_regions(self) -> Regions: ...
 
-    def steps(self, timing: Dram) -> Iterator[Step]:
-        """What the queues do."""
+    @property
+    def works(self) -> Sequence[int]:
+        """Cycles of what each START begins, in program order."""
         ...
 
     def counts(self, port: DramPort, streams: Streams) -> PartCounts:
@@ -129,9 +129,10 @@ class LayerPart:
         unmoved = self.program.placement.residence.unmoved
         return tuple((one.base, one.base + one.size, kind) for one, kind in tensors if kind.name not in unmoved)
 
-    def steps(self, timing: Dram) -> Iterator[Step]:
+    @property
+    def works(self) -> Sequence[int]:
         """See `Part`."""
-        yield from program_steps(self.program, timing)
+        return tuple(works_of(self.program))
 
     def counts(self, port: DramPort, streams: Streams) -> PartCounts:
         """See `Part`."""
@@ -225,9 +226,10 @@ class VectorPart:
         places = [(one.base, one.base + one.elements, kind) for one, kind in maps if not one.resident]
         return (*places, (self.tables, self.tables + len(self.program.constants), OperandTag.B))
 
-    def steps(self, timing: Dram) -> Iterator[Step]:
+    @property
+    def works(self) -> Sequence[int]:
         """See `Part`."""
-        return steps_of(self.program.commands, self.program.works, self.program.cluster.axi_bits, timing)
+        return self.program.works
 
     def counts(self, port: DramPort, streams: Streams) -> PartCounts:
         """See `Part`."""

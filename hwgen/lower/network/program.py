@@ -16,13 +16,13 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, encode, end, multicast, settle
 from hwgen.arch.dram import Dram, DramPort
-from hwgen.arch.registers.cluster import RING_SETTINGS, ring_registers
+from hwgen.arch.registers.cluster import ring_registers
 from hwgen.ir.counts import Access
-from hwgen.lower.cluster.cycles import fetch_of, queue_words
 from hwgen.lower.network.parts import Part, PartCounts
-from hwgen.model.cluster.cycles import ClusterTimes, QueueName, Step, simulate
+from hwgen.model.cluster.times import ClusterTimes, QueueName
 from hwgen.model.dram.counts import fetch_access
 from hwgen.model.dram.streams import Streams
+from hwgen.model.system.cycles import PlayedProgram, play_together
 
 __all__ = ["NetworkProgram", "PartTimes"]
 
@@ -98,17 +98,9 @@ class NetworkProgram:
 
     def times(self, timing: Dram) -> ClusterTimes:
         """The cycles of the program with a DRAM of this timing; part i begins at ``settled[i]``."""
-        fetch = fetch_of(self.address, len(self.words), self.hardware.axi_bits, timing)
-        return simulate(list(self._steps(timing)), queue_words(self.hardware), fetch)
-
-    def _steps(self, timing: Dram) -> Iterator[Step]:
-        together = False
-        for part in self.parts:
-            yield Step(None, payload=1 + len(RING_SETTINGS))
-            if together:
-                yield Step("compute", payload=2, mask=(1 << self.hardware.hwcs) - 1)
-            yield from part.steps(timing)
-            together = part.together
+        works = [work for part in self.parts for work in part.works]
+        program = PlayedProgram(self.commands, works, self.address, len(self.words))
+        return play_together([program], self.hardware, timing)[0]
 
     def part_times(self, timing: Dram) -> tuple[list[PartTimes], ClusterTimes]:
         """Of each part, from where it begins to where the next one does, and of the whole program."""

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from hwgen.arch.dram import Dram
 from hwgen.arch.system import START_AFTER_START
-from hwgen.lower.cluster.cycles import works_of
+from hwgen.lower.cluster.cycles import played
 from hwgen.lower.system.program import SystemProgram
-from hwgen.model.cluster.steps import ClusterTimes
-from hwgen.model.system.cycles import PlayedProgram, play_together
+from hwgen.model.cluster.times import ClusterTimes
+from hwgen.model.system.cycles import play_together
 
 __all__ = ["SystemTimes", "system_times"]
 
@@ -23,10 +23,6 @@ class SystemTimes:
 def system_times(program: SystemProgram, timing: Dram | None = None) -> SystemTimes:
     """The times with a DRAM of this timing; None: the hardware's own."""
     timing = timing or program.programs[0].cluster.dram or Dram()
-    played = [
-        PlayedProgram(one.commands, tuple(works_of(one)), one.layout.program, len(one.words))
-        for one in program.programs
-    ]
-    times = play_together(played, program.programs[0].hardware, timing)
+    times = play_together([played(one) for one in program.programs], program.programs[0].hardware, timing)
     total = max(START_AFTER_START * number + one.total for number, one in enumerate(times))
     return SystemTimes(total, tuple(times))

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.arch.commands import Command, Opcode, Queue, join, load, start, store
+from hwgen.arch.commands import Command, Opcode, Queue, encode, end, join, load, start, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.parameter_error import ParameterError
@@ -21,15 +21,15 @@ from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.document import InputError
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.lower.cluster.configuration import Configuration
-from hwgen.lower.cluster.cycles import steps_of
 from hwgen.lower.cluster.phases import Phase, with_tokens
 from hwgen.lower.cluster.transfers import Side, descriptors_of
 from hwgen.lower.vector.maps import Box, FeatureMap
 from hwgen.lower.vector.tasks import Task, tasks_of
 from hwgen.lower.vector.tiles import Place, Tile, aligned, jobs_of, place_of, target_bytes, tiles_of
-from hwgen.model.cluster.cycles import ClusterTimes, Fetch, simulate
+from hwgen.model.cluster.times import ClusterTimes
 from hwgen.model.dma.accesses import transfer_accesses, transfer_words
 from hwgen.model.dram.streams import Streams
+from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.vector.access import VectorAccess, vector_access
 from hwgen.model.vector.cycles import vector_cycles
 from hwgen.quantised.kinds import Node
@@ -93,11 +93,11 @@ class VectorProgram:
                 found["tcdm_dma", operand, direction] = inside  # type: ignore[index]
         return Counts({key: access for key, access in found.items() if access != Access()})
 
-    def times(self, timing: Dram | None = None, fetch: Fetch | None = None) -> ClusterTimes:
-        """Cycles of the commands as a program of their own, which is there at once or fetched."""
-        room = {"load": self.cluster.load_words, "compute": self.cluster.compute_words}
-        steps = steps_of(self.commands, self.works, self.cluster.axi_bits, timing or Dram())
-        return simulate(list(steps), {**room, "store": self.cluster.store_words}, fetch)  # type: ignore[dict-item]
+    def times(self, timing: Dram | None = None, address: int = 0) -> ClusterTimes:
+        """Cycles of the commands as a program of their own, which is at this address in the DRAM."""
+        commands = [*self.commands, end()]
+        program = PlayedProgram(commands, self.works, address, len(encode(commands)))
+        return play_together([program], self.cluster, timing or Dram())[0]
 
     def _moves(self, queue: Queue) -> Iterator[Descriptor]:
         for command in self.commands:

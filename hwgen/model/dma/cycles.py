@@ -7,7 +7,6 @@ It looks at one direction at a time; what loads and stores cost each other at th
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import sub
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import Descriptor
@@ -26,21 +25,13 @@ from hwgen.arch.latency import (
 
 __all__ = ["Times", "load_times", "store_times"]
 
-BEATS_READY = LINES_AHEAD + 2
-"""Beats of a burst that a store has at hand when it gets the write data channel: lines, aligner, beat register."""
-
 
 @dataclass(frozen=True)
 class Times:
-    """For each descriptor the cycle of its first word, and the one in which it is done.
-
-    ``held``: of a store, the cycles for which its bursts keep the write data channel if they have waited for it; of a
-    load, those in which its beats stand on the read data channel.
-    """
+    """For each descriptor the cycle of its first word, and the one in which it is done."""
 
     begins: tuple[int, ...]
     ends: tuple[int, ...]
-    held: tuple[int, ...] = ()
 
     @property
     def cycles(self) -> tuple[int, ...]:
@@ -214,9 +205,7 @@ class _Loads:
         """Move everything."""
         width = self._dma.beat_bytes
         aligner = _Aligner(width, self._arrival, self._taken.append)
-        held: list[int] = []
         for number, move in enumerate(self._front.moves):
-            begun = len(self._taken)
             while len(self._front.handed) <= number:
                 self._next_burst()
             handed = self._front.handed[number]
@@ -230,8 +219,7 @@ class _Loads:
                     keeps = joins and (dram + length) % width != 0
                     step = aligner.run(dram % width, tcdm % WORD_BYTES, length, keeps=keeps, give=lambda at, last: at)
             self.ends.append(max(step + LINE_WRITTEN, self.ends[-1] + 1 if self.ends else 0))
-            held.append(sum(map(sub, self._taken[begun:], self._given[begun:])))
-        return Times(tuple(self._front.begins), tuple(self.ends), tuple(held))
+        return Times(tuple(self._front.begins), tuple(self.ends))
 
     def _bytes(self, aligner: _Aligner, move: Descriptor) -> int:
         """Bytes that are written one by one."""
@@ -265,9 +253,7 @@ class _Stores:
         self._asked: list[int] = []  # of each line
         self._used: list[int] = []
         self._earliest, self._joins = 0, False
-        self._begun, self._held = 0, 0  # the first beat of the present burst; cycles of the present descriptor
         self.ends: list[int] = []
-        self.held: list[int] = []
 
     def _offer(self, earliest: int) -> int:
         held = earliest
@@ -301,19 +287,9 @@ class _Stores:
             self._finals.append(self._sent[-1])
             response = self._sent[-1] + max(1, self._timing.latency) + 1
             self._answered.append(max(response, self._answered[-1] + 1 if self._answered else 0))
-            self._hold()
             if ends:
                 self.ends.append(self._answered[-1])
-                self.held.append(self._held)
-                self._held = 0
         return step
-
-    def _hold(self) -> None:
-        """Count the cycles of the burst that has ended: a beat each, but those not at hand come at their own pace."""
-        beats = self._sent[self._begun :]
-        late = beats[-1] - beats[BEATS_READY - 1] if len(beats) > BEATS_READY else 0
-        self._held += max(len(beats), late)
-        self._begun = len(self._sent)
 
     def _arrival(self) -> int:
         """The cycle from which on the next line waits."""
@@ -342,7 +318,7 @@ class _Stores:
                 starts.append(aligner.free)
                 self._joins = joins and (dram + length) % width != 0
                 aligner.run(tcdm % WORD_BYTES, dram % width, length, keeps=False, give=self._give)
-        return Times(tuple(self._front.begins), tuple(self.ends), tuple(self.held))
+        return Times(tuple(self._front.begins), tuple(self.ends))
 
 
 def load_times(

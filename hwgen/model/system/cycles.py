@@ -19,8 +19,8 @@ from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DESCRIPTORS_AHEAD, LINES_AHEAD
 from hwgen.arch.dram import Dram
 from hwgen.arch.latency import COMMANDS_UNDER_WAY, LINE_READ, PROGRAM_STARTED
-from hwgen.arch.system import START_AFTER_START
-from hwgen.model.cluster.steps import ClusterTimes, QueueName
+from hwgen.arch.system import START_AFTER_START, START_ANSWERED
+from hwgen.model.cluster.times import ClusterTimes, QueueName
 from hwgen.model.dram.cycles_kernel import dram_parameters
 from hwgen.model.system import tables
 from hwgen.model.system.cycles_kernel import run_clusters
@@ -62,11 +62,12 @@ class PlayedProgram:
 def play_together(
     programs: Sequence[PlayedProgram], hardware: ClusterParameters, timing: Dram, *, restless: bool = False
 ) -> list[ClusterTimes]:
-    """Play the programs of clusters, started one after the other; raises ValueError if one stands still.
+    """Play the programs of one or more clusters, started one after the other; raises ValueError if one stands still.
 
     A cluster alone has no interconnect.
 
-    The times of each are from its own start on. A queue is busy while its channel has anything to do.
+    The times of each are from its own start on: of one cluster from the grant of the write that starts it, of several
+    from the answer to that write. A queue is busy while its channel has anything to do.
     ``restless`` : play every cycle of every cluster, which takes longer and changes nothing.
     """
     number = len(programs)
@@ -77,7 +78,8 @@ def play_together(
     for k, each in enumerate(orders):
         for queue, one in enumerate(each):
             of_queue[k, queue, : len(one)] = one
-    rows = np.stack([_row(one, hardware, k) for k, one in enumerate(programs)])
+    begin = PROGRAM_STARTED - (START_ANSWERED if number > 1 else 0)
+    rows = np.stack([_row(one, hardware, begin + START_AFTER_START * k) for k, one in enumerate(programs)])
     rings = [np.zeros((number, tables.RING, width), np.int64) for width in (2, 2, 4)]
     asked, hwcs = np.zeros((number, tables.RING), np.int64), np.zeros((number, hardware.units), np.int64)
     settled = np.zeros((number, 1 + max(_settling(one.commands) for one in programs), 1 + tables.QUEUES), np.int64)
@@ -119,10 +121,9 @@ def _times(row: Ints, settled: Ints, number: int) -> ClusterTimes:
     )
 
 
-def _row(program: PlayedProgram, hardware: ClusterParameters, number: int) -> Ints:
-    """A cluster before its start."""
+def _row(program: PlayedProgram, hardware: ClusterParameters, first: int) -> Ints:
+    """A cluster before its start, which has its program from cycle ``first`` on."""
     row = np.zeros(tables.ROW, np.int64)
-    first = START_AFTER_START * number + PROGRAM_STARTED
     row[tables.AWAKE], row[tables.NOW] = first, first - 1
     row[tables.STORE + tables.D_NUMBER] = sum(
         one.queue is Queue.LOAD and one.opcode is Opcode.MOVE for one in program.commands

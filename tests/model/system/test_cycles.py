@@ -11,7 +11,7 @@ from hwgen.arch.commands import Command, Opcode, Queue, configure, encode, end, 
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
-from hwgen.model.cluster.steps import ClusterTimes, QueueName
+from hwgen.model.cluster.times import ClusterTimes, QueueName
 from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from tests.random.descriptors import random_descriptors
@@ -68,7 +68,7 @@ def test_programs_that_do_nothing() -> None:
 def test_one_cluster_has_no_interconnect() -> None:
     """Without it a burst is a cycle earlier at the DRAM, and its beats are two earlier back."""
     (alone,) = played([])
-    assert alone.total == FIRST_WORD + HEADER - 3
+    assert alone.total == FIRST_WORD + HEADER - 3 + 1  # counted from the grant of the start
 
 
 def test_work_and_tokens() -> None:
@@ -87,7 +87,7 @@ def test_a_program_of_several_layers_tells_when_each_was_done() -> None:
     layer = [start(1), join(1)]
     (times,) = played([*layer, settle(0x100, [1, 2]), *layer, settle(0x100, [3])], works=[50, 70])
     assert [one["compute"] for one in times.busy_before] == [50, 120]
-    # Between the two waits: SETTLED, two values with their address, two headers, the work.
+    # Between the two waits: the end, two values with their address, two headers, the work.
     first, second = times.settled
     assert 70 < second - first < 70 + 30
     assert second < times.total < second + 10
