@@ -36,6 +36,7 @@ _TRIGGER = re.compile(
     r"__VactTriggered\[0U\] = \(QData\)\(\(IData\)\(\s*\(\(IData\)\(vlSelfRef\.harness__DOT__clk\)\s*"
     r"& \(~ \(IData\)\(vlSelfRef\.__Vtrigprevexpr___TOP__harness__DOT__clk__0\){5};"
 )
+_CONSTANT = re.compile(r"(?m)^extern const .+ \w+;$")
 _PUBLIC = re.compile(r"&\(TOP\.(\w+)\), \w+, \w+, (?:VLVD_NODIR\|)?(\w+)")
 
 
@@ -73,8 +74,9 @@ def rearrange(folder: Path) -> str | None:
     driven = {name for name, access in public.items() if access == "VLVF_PUB_RW"}
     locals_, body = _one_body(functions)
     order = _Order(body, {name: kind for kind, name in _MEMBER.findall(header)}, locals_, elsewhere, driven)
+    constants = "".join(f"    {line}\n" for line in sorted(set(_CONSTANT.findall(text))))
     for function in sorted(functions, key=lambda function: -function.start):
-        fresh = order.text(function.head) if function is functions[0] else ""
+        fresh = constants + order.text(function.head) if function is functions[0] else ""
         text = f"{text[: function.start]}{fresh}{text[function.end :]}"
     for file in files:
         file.write_text(text if file == files[0] else "", encoding="utf-8")

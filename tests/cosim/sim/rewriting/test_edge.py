@@ -84,6 +84,18 @@ def test_what_the_test_bench_writes_or_reads_stays(tmp_path: Path) -> None:
     assert found.index("vlSelfRef.r0 = ") > found.index("vlSelfRef.r1 = ")
 
 
+@pytest.mark.parametrize("kind", ["VlWide<16>/*511:0*/", "VlUnpacked<CData/*1:0*/, 64>"])
+def test_constants_of_all_functions_are_declared(tmp_path: Path, kind: str) -> None:
+    model(tmp_path, [members("r1 = w0;\n"), members("w0 = (r1 + Vtop__ConstPool__CONST_1);\n")])
+    file = tmp_path / "Vtop___024root__0.cpp"
+    constant = f"extern const {kind} Vtop__ConstPool__CONST_1;\n"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace(f"void {NAME}1", f"{constant}\nvoid {NAME}1"), encoding="utf-8")
+    assert rearrange(tmp_path) == f"{NAME}0"
+    found = file.read_text(encoding="utf-8")
+    assert found.index(f"    {constant}") < found.index("+ Vtop__ConstPool__CONST_1")
+
+
 @pytest.mark.parametrize(
     ("trigger", "change"),
     [
