@@ -58,15 +58,17 @@ def layers_of(path: Path) -> tuple[Layer, ...]:
     return load_layer_set(str(path)).convolutions()
 
 
-def test_what_is_done_is_not_done_again(run: Run, small: Path, tmp_path: Path) -> None:
-    command = ("regress", small, "--per-layer", "--shared", "-j", 2, "-o", tmp_path / "out", "--json")
+@pytest.mark.parametrize("kinds", [["shared"], pytest.param(["per-layer", "shared"], marks=pytest.mark.nightly)])
+def test_what_is_done_is_not_done_again(run: Run, small: Path, tmp_path: Path, kinds: list[str]) -> None:
+    options = [f"--{kind}" for kind in kinds]
+    command = ("regress", small, *options, "-j", 2, "-o", tmp_path / "out", "--json")
     answer = run(*command)
     assert answer.status == 0
-    assert answer.err.count("as predicted") == 4
+    assert answer.err.count("as predicted") == 2 * len(kinds)
     first = answer.json
-    assert (first["simulated"], first["failures"]) == (4, [])
+    assert (first["simulated"], first["failures"]) == (2 * len(kinds), [])
     assert {(row["configuration"], row["layer"]) for row in first["results"]} == {
-        (name, row["name"]) for name in ("per-layer 1024", "shared 1024") for row in ROWS[:2]
+        (f"{kind} 1024", row["name"]) for kind in kinds for row in ROWS[:2]
     }
     for row in first["results"]:
         assert row["equal"] is row["output_exact"] is row["passed"] is True
@@ -85,7 +87,7 @@ def test_what_is_done_is_not_done_again(run: Run, small: Path, tmp_path: Path) -
     assert (again.status, again.json["simulated"], again.err) == (0, 0, "")
     assert {row["key"]: row for row in again.json["results"]} == {row["key"]: row for row in first["results"]}
     # Another seed is another run.
-    assert run(*command[:2], "--per-layer", "-o", tmp_path / "out", "--json", "--seed", 1).json["simulated"] == 2
+    assert run(*command[:2], options[0], "-o", tmp_path / "out", "--json", "--seed", 1).json["simulated"] == 2
 
 
 @pytest.mark.nightly

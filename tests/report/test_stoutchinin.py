@@ -145,11 +145,10 @@ def brute_force(loops: str, layer: Layer) -> dict[int, int]:
 @pytest.mark.parametrize("number", [0, pytest.param(97, marks=pytest.mark.nightly)])
 def test_an_order_reaches_what_brute_force_reaches(number: int) -> None:
     layer = Layer(**{**TINY.model_dump(), "kernel": (2, 2), "output_width": 2, "padding": (0, 0, 0, 0)})
-    found = brute_force(published_loops()[number], layer)
-    for size in (14, 30, 60):
-        least = min(total for need, total in found.items() if need <= size)
-        assert least_by_order(layer, [size], [least])[number] == [least]
-        assert least_by_order(layer, [size], [least - 1])[number] == [None]
+    found, sizes = brute_force(published_loops()[number], layer), (14, 30, 60)
+    least = [min(total for need, total in found.items() if need <= size) for size in sizes]
+    assert least_by_order(layer, sizes, least)[number] == least
+    assert least_by_order(layer, sizes, [one - 1 for one in least])[number] == [None] * 3
 
 
 def test_several_buffer_sizes_at_once_are_as_one_by_one() -> None:

@@ -55,7 +55,8 @@ def test_memories_and_schedules_together(
     assert max(map(len, again.out.splitlines())) <= 80
 
 
-def test_a_cluster_is_designed_and_runs(run: Run, layers: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("simulated", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_a_cluster_is_designed_and_runs(run: Run, layers: Path, tmp_path: Path, simulated: bool) -> None:
     """Two HWCs that read together: what the buses show costs what was predicted, to the last digit."""
     out = tmp_path / "cluster"
     found = run("design", layers, "--sram", "8KiB", "--cores", "2", "--lanes", "m2c2", "-o", out, "--json").json
@@ -67,6 +68,8 @@ def test_a_cluster_is_designed_and_runs(run: Run, layers: Path, tmp_path: Path) 
     assert found["energy"] == sum(energies) > found["energy_without_program"]
     predicted = run("predict", out, "--json").json["schedules"]
     assert sorted(entry["energy"]["total"] for entry in predicted) == sorted(energies)
+    if not simulated:
+        return
     ran = run("cosim", out, "--json").json["results"]
     assert all(result["equal"] and result["output_exact"] for result in ran)
     assert sorted(result["energy"]["measured"]["total"] for result in ran) == sorted(energies)

@@ -29,6 +29,8 @@ SHAPES = {
     "y2 x8": (1, 2, 8),
     "y16": (1, 16, 1),
 }
+FEW_SHAPES = ("x16", "m16", "m4 y2 x2", "y16")
+"""Those of every run."""
 ORDERS = ("myxckmyx", "cmyxkmyx")  # O's marker above k: a box has the last three loops
 MARKER = 4
 SMALL = 128
@@ -363,10 +365,12 @@ def words_of(task: Task) -> Counter[str]:
 
 
 @pytest.mark.parametrize(
-    ("stalls", "tasks"),
-    [(True, 2), *(pytest.param(stalls, 8, marks=pytest.mark.nightly) for stalls in (False, True))],
+    ("shape", "stalls", "tasks"),
+    [
+        *((shape, True, 2) for shape in FEW_SHAPES),
+        *(pytest.param(shape, stalls, 8, marks=pytest.mark.nightly) for shape in SHAPES for stalls in (False, True)),
+    ],
 )
-@pytest.mark.parametrize("shape", SHAPES)
 def test_outputs_and_words_for_every_shape(shape: str, stalls: bool, tasks: int) -> None:
     rng = Random(f"{shape} {stalls}")
     for seed in range(tasks):
