@@ -10,7 +10,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import OnCluster, judge_of, predicted_on_cluster
-from hwgen.model.cluster.times import QueueName
+from hwgen.model.system.times import QueueName
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.search.cluster.optimal import search_two_levels
 

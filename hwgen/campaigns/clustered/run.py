@@ -28,8 +28,8 @@ from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.ir.counts import Access
 from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.lower.network.program import PartTimes
-from hwgen.model.cluster.times import ClusterTimes, QueueName
 from hwgen.model.hierarchy.devices import prices_of
+from hwgen.model.system.times import ClusterTimes, QueueName
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Convolution, Product
 from hwgen.quantised.tensors import Int8

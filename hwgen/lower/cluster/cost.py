@@ -12,11 +12,11 @@ from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
-from hwgen.model.cluster.times import ClusterTimes
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.dram.counts import dram_layout, program_access
 from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.model.hierarchy.energy import Energy
+from hwgen.model.system.times import ClusterTimes
 
 __all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
 

@@ -19,10 +19,10 @@ from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.registers.cluster import ring_registers
 from hwgen.ir.counts import Access
 from hwgen.lower.network.parts import Part, PartCounts
-from hwgen.model.cluster.times import ClusterTimes, QueueName
 from hwgen.model.dram.counts import fetch_access
 from hwgen.model.dram.streams import Streams
 from hwgen.model.system.cycles import PlayedProgram, play_together
+from hwgen.model.system.times import ClusterTimes, QueueName
 
 __all__ = ["NetworkProgram", "PartTimes"]
 

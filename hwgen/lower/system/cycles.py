@@ -6,8 +6,8 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.system import START_AFTER_START
 from hwgen.lower.cluster.cycles import played
 from hwgen.lower.system.program import SystemProgram
-from hwgen.model.cluster.times import ClusterTimes
 from hwgen.model.system.cycles import play_together
+from hwgen.model.system.times import ClusterTimes
 
 __all__ = ["SystemTimes", "system_times"]
 

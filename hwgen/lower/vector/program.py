@@ -26,10 +26,10 @@ from hwgen.lower.cluster.transfers import Side, descriptors_of
 from hwgen.lower.vector.maps import Box, FeatureMap
 from hwgen.lower.vector.tasks import Task, tasks_of
 from hwgen.lower.vector.tiles import Place, Tile, aligned, jobs_of, place_of, target_bytes, tiles_of
-from hwgen.model.cluster.times import ClusterTimes
 from hwgen.model.dma.accesses import transfer_accesses, transfer_words
 from hwgen.model.dram.streams import Streams
 from hwgen.model.system.cycles import PlayedProgram, play_together
+from hwgen.model.system.times import ClusterTimes
 from hwgen.model.vector.access import VectorAccess, vector_access
 from hwgen.model.vector.cycles import vector_cycles
 from hwgen.quantised.kinds import Node

@@ -1,1 +1,1 @@
-"""Nests of two memory levels spread over several HWCs: counts, placement in the TCDM, cycles, energy."""
+"""Nests of two memory levels spread over several HWCs: counts, placement in the TCDM."""

@@ -1,1 +1,1 @@
-"""Cycles of several clusters on one DRAM, burst by burst and beat by beat."""
+"""Cycles of one or more clusters on one DRAM, burst by burst and beat by beat."""

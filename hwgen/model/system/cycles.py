@@ -20,10 +20,10 @@ from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DESCRIPTORS_AHEAD, LINES_A
 from hwgen.arch.dram import Dram
 from hwgen.arch.latency import COMMANDS_UNDER_WAY, LINE_READ, PROGRAM_STARTED
 from hwgen.arch.system import START_AFTER_START, START_ANSWERED
-from hwgen.model.cluster.times import ClusterTimes, QueueName
 from hwgen.model.dram.cycles_kernel import dram_parameters
 from hwgen.model.system import tables
 from hwgen.model.system.cycles_kernel import run_clusters
+from hwgen.model.system.times import ClusterTimes, QueueName
 
 __all__ = ["PlayedProgram", "play_together"]
 

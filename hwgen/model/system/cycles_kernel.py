@@ -1,4 +1,4 @@
-"""The compiled model of several clusters on one DRAM, cycle by cycle: the interconnect, and the whole.
+"""The compiled model of clusters on one DRAM, cycle by cycle: the interconnect, and the whole.
 
 The interconnect is `hwgen.gateware.bus.axi_interconnect`. A cluster in which nothing moves is not played until its
 port has something for it, or an HWC ends.

@@ -11,9 +11,9 @@ from hwgen.arch.commands import Command, Opcode, Queue, configure, encode, end, 
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
-from hwgen.model.cluster.times import ClusterTimes, QueueName
 from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.system.cycles import PlayedProgram, play_together
+from hwgen.model.system.times import ClusterTimes, QueueName
 from tests.random.descriptors import random_descriptors
 
 SLOW = Dram(latency=20, miss_cycles=30, block_cycles=18.0)

@@ -31,7 +31,7 @@ from hwgen.cli.workload import ResidentOption, read_hardware
 from hwgen.golden.quantised.comparison import Agreement, Beside, run_beside, total
 from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.model.cluster.times import QueueName
+from hwgen.model.system.times import QueueName
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import View
 from hwgen.quantised.onnx.reader import read_quantised
