@@ -149,21 +149,23 @@ def _judge_counts(record: Record, run: dict[str, Any]) -> float:
         not unequal and all(one["passed"] for one in programs),
     )
     far = max(_wrong(one) for one in layers)
-    record.mark(f"cycles of a layer are predicted within {far:.2%} (up to {CYCLES:.0%})", far <= CYCLES)
+    record.mark(
+        f"cycles of a layer differ by at most {far:.2%} from the prediction (up to {CYCLES:.0%})", far <= CYCLES
+    )
     for one in layers:
         if _wrong(one) > CYCLES:
             cycles = one["cycles"]
             record.say(f"    {one['node']}: {cycles['measured']:,} cycles ({cycles['predicted']:,} predicted)")
     if programs:
         far_off = max(_wrong(one) for one in programs)
-        record.mark(f"cycles of a program within {far_off:.2%} (up to {CYCLES:.0%})", far_off <= CYCLES)
+        record.mark(f"cycles of a program by at most {far_off:.2%} (up to {CYCLES:.0%})", far_off <= CYCLES)
     return far
 
 
 def _wrong(ran: dict[str, Any]) -> float:
-    """By which part of the measured cycles those of a layer or of a program were predicted wrong."""
+    """By which part the cycles of a layer or of a program differ from the predicted ones."""
     cycles = ran["cycles"]
-    return abs(float(cycles["predicted"] / cycles["measured"]) - 1)
+    return abs(float(cycles["measured"] / cycles["predicted"]) - 1)
 
 
 def _dram_bytes(run: dict[str, Any]) -> int:
