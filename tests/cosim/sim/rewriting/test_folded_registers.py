@@ -86,6 +86,7 @@ def test_verilog_by_others_stays() -> None:
     assert folded(by_hand) == by_hand
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("yosys")
 def test_a_loop_nest_is_equivalent(tmp_path: Path) -> None:
     nest = LoopNest(loops=("m", "y", "m"), bits=(4, 4, 4), sized={2: 3})

@@ -59,6 +59,7 @@ def test_what_is_not_of_this_form_stays(text: str) -> None:
     assert gated(text) == text
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("yosys")
 @pytest.mark.parametrize("given", ["names_{n}", "names_{n} & data[{n}]"])
 def test_a_bank_is_equivalent(tmp_path: Path, given: str) -> None:
