@@ -10,6 +10,9 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # One more than processors: some tests wait, for a time limit or for processes of their own.
 PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 
+# Commands start quickly where Python may keep what it has compiled of hwgen.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test nightly bench cpu regress regress-model regress-hwce synth examples docs figures lint format clean icarus chromium
 
 demo: $(STAMP)
