@@ -4,7 +4,15 @@ import hashlib
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["digest"]
+from numba import njit
+
+__all__ = ["digest", "inner", "inner_unchecked"]
+
+_FOR_KERNELS_ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = njit(**_FOR_KERNELS_ALONE)
+"""Decorator of a function that only kernels call: without entries for Python and C it compiles a fifth faster."""
+inner_unchecked = njit(error_model="numpy", **_FOR_KERNELS_ALONE)
+"""The same for divisors that are never 0: divisions are not checked."""
 
 
 def digest(*modules: ModuleType) -> int:

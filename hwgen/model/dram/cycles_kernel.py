@@ -5,9 +5,9 @@ that was read waits until it is taken; answers to writes are taken at once. See 
 """
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, ticks
+from hwgen.model.core.compiled import inner
 
 __all__ = [
     "DRAM_PARAMETERS",
@@ -53,7 +53,7 @@ def dram_parameters(timing: Dram, beat_bytes: int) -> list[int]:
     return [beat_bytes, timing.latency, timing.miss_cycles, blocks, timing.row_bytes, timing.banks]
 
 
-@njit
+@inner
 def begin_dram():  # type: ignore[no-untyped-def]
     """An idle DRAM, and its queues of reads, writes and writes that are to be answered."""
     dram = np.zeros(DRAM, np.int64)
@@ -61,7 +61,7 @@ def begin_dram():  # type: ignore[no-untyped-def]
     return dram, np.zeros((3, SLOTS, 4), np.int64)
 
 
-@njit
+@inner
 def is_at_rest(dram):  # type: ignore[no-untyped-def]
     """Whether nothing is under way, so that cycles without a handshake change nothing but the time."""
     return (
@@ -72,13 +72,13 @@ def is_at_rest(dram):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
+@inner
 def advance_idle(dram, cycles):  # type: ignore[no-untyped-def]
     """Let time pass in which it is at rest."""
     dram[D_NOW] += cycles
 
 
-@njit
+@inner
 def takes_data(read, write, addressed, p, dram):  # type: ignore[no-untyped-def]
     """Of a read's address, a write's address and a beat to be written that are offered: which are accepted."""
     has_room = dram[WRITE + O_OUT] != dram[WRITE + O_IN] and (_immediate(p) or dram[WRITE + O_CREDIT] > 0)
@@ -89,7 +89,7 @@ def takes_data(read, write, addressed, p, dram):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
+@inner
 def dram_cycle(  # type: ignore[no-untyped-def]
     p, dram, queues, rows, kept, read, read_first, read_last, reader, write, write_first, write_last, writer, data,
     stays
@@ -134,18 +134,18 @@ def dram_cycle(  # type: ignore[no-untyped-def]
     dram[D_NOW] = now + 1
 
 
-@njit
+@inner
 def _immediate(p):  # type: ignore[no-untyped-def]
     return p[P_BLOCK] == 0 and p[P_MISS] == 0
 
 
-@njit
+@inner
 def _push(queues, which, place, first, last, stream, now):  # type: ignore[no-untyped-def]
     entry = queues[which, place % SLOTS]
     entry[F_FIRST], entry[F_LAST], entry[F_STREAM], entry[F_TIME] = first, last, stream, now
 
 
-@njit
+@inner
 def _beat(p, dram, way, burst):  # type: ignore[no-untyped-def]
     """A beat of the oldest burst of a direction. Returns whether it is the last one."""
     place = burst[F_FIRST] // p[P_WIDTH] + dram[way + O_BEAT]
@@ -157,7 +157,7 @@ def _beat(p, dram, way, burst):  # type: ignore[no-untyped-def]
     return last
 
 
-@njit
+@inner
 def _blocks(p, dram, queues, rows, kept):  # type: ignore[no-untyped-def]
     """A cycle of the block that is moved, and the choice of the next one."""
     ends = dram[D_MOVING] and dram[D_LEFT] <= TICKS

@@ -20,6 +20,7 @@ of Section 2.3), made exact at edges and for strides. One feature or weight is o
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from math import floor
 from typing import Literal
 
@@ -263,6 +264,7 @@ def _window(tiles: Tiles, edge: Edge, tile: int, made: range) -> int:
     return most
 
 
+@lru_cache(maxsize=1 << 12)
 def line_lags(across: Reach, lines: int, outputs: int) -> tuple[int | None, int | None]:
     """The most lines from the newest line to the oldest that a window reads.
 

@@ -11,7 +11,7 @@ from numba import njit
 
 from hwgen.arch import latency
 from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
-from hwgen.model.core.compiled import digest
+from hwgen.model.core.compiled import digest, inner
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import begin_dram
 from hwgen.model.pipeline import kernel_tables, movers_kernel, streams_kernel, turns_kernel
@@ -107,7 +107,7 @@ STILL = 100
 """Cycles without any movement after which the tile is in deadlock. No part takes that long, beside the DRAM."""
 
 
-@njit
+@inner
 def _run_tiles(  # type: ignore[no-untyped-def]
     all_maps, all_stages, all_branches, all_sources, order_in, order_out, free_in, free_out, seen_in, seen_out,
     worked, movers, starts, stops, p, rows, kept, of, runs, behind, software, accesses
@@ -162,7 +162,7 @@ def _run_tiles(  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit
+@inner
 def _ended(maps, branches, m_state, b_state):  # type: ignore[no-untyped-def]
     if not m_state[:, COMPLETE].all():
         return False
@@ -172,7 +172,7 @@ def _ended(maps, branches, m_state, b_state):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_state):  # type: ignore[no-untyped-def]
     """A cycle of a stage. Sets whether it has released the pixel in flight; returns whether it took a step."""
     read = stage[T_READS]
@@ -196,7 +196,7 @@ def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_st
     return moved
 
 
-@njit
+@inner
 def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     if state[STAGE_1 - 1 + (POOL_REGISTERS if stage[T_KIND] == POOL else CONV_REGISTERS)]:
         state[FULL] = 1
@@ -229,7 +229,7 @@ def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def _global(stage, state, one, at, active, go):  # type: ignore[no-untyped-def]
     """A cycle of a global pool. ``DRAINING``: the accumulators are drained."""
     if state[DRAINING]:
@@ -248,7 +248,7 @@ def _global(stage, state, one, at, active, go):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def _shuffle(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     """A cycle of a pixel shuffle.
 
@@ -275,7 +275,7 @@ def _shuffle(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def _join(stage, state, go, number, branches, b_state, sources, s_state):  # type: ignore[no-untyped-def]
     if not go:
         return False
@@ -298,7 +298,7 @@ def _join(stage, state, go, number, branches, b_state, sources, s_state):  # typ
     return True
 
 
-@njit
+@inner
 def _copy(maps, branches, m_state, b_state, free, seen, lines):  # type: ignore[no-untyped-def]
     """Decide what each branch copies in this cycle, and which pixels are released. Returns the lines saved so far."""
     for b in range(len(branches)):
@@ -331,7 +331,7 @@ def _copy(maps, branches, m_state, b_state, free, seen, lines):  # type: ignore[
     return lines
 
 
-@njit
+@inner
 def _replace_pixels(maps, stages, branches, m_state, t_state, b_state, s_state, free, seen, lines):  # type: ignore[no-untyped-def]
     """Replace the pixels in flight that are released. Returns the lines of overlap that have begun."""
     for s in range(len(stages)):

@@ -6,8 +6,8 @@ in the next cycle.
 """
 
 import numpy as np
-from numba import njit
 
+from hwgen.model.core.compiled import inner
 from hwgen.model.dram.cycles_kernel import (
     D_ANSWER,
     D_ANSWER_OF,
@@ -57,7 +57,7 @@ PORT = 11
 K_READER, K_WRITER = range(2)
 
 
-@njit
+@inner
 def begin_movers(movers, starts):  # type: ignore[no-untyped-def]
     """The state of movers and port at the beginning of a run."""
     state = np.zeros((len(movers), STATES), np.int64)
@@ -70,7 +70,7 @@ def begin_movers(movers, starts):  # type: ignore[no-untyped-def]
     return state, np.zeros(PORT, np.int64)
 
 
-@njit
+@inner
 def is_idle(movers, state, port):  # type: ignore[no-untyped-def]
     """Whether all is written and answered, and nothing that was asked for is still to come."""
     if port[A_READ] or port[A_WRITE]:
@@ -84,7 +84,7 @@ def is_idle(movers, state, port):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def count_empty(maps, movers, state, left):  # type: ignore[no-untyped-def]
     """Tiles that are left out count as written in the cycle after all lines before them are."""
     for m in range(len(maps)):
@@ -103,7 +103,7 @@ def count_empty(maps, movers, state, left):  # type: ignore[no-untyped-def]
 # --- at the stages ---
 
 
-@njit
+@inner
 def prepare(movers, p, state):  # type: ignore[no-untyped-def]
     """What the movers that write show the stages in this cycle."""
     for v in range(len(movers)):
@@ -120,7 +120,7 @@ def prepare(movers, p, state):  # type: ignore[no-untyped-def]
         state[v, U_READY] = left != 0 and (not full or (state[v, U_EMITS] and level < 2 * p[P_WIDTH]))
 
 
-@njit
+@inner
 def take(movers, state, v, channels, position):  # type: ignore[no-untyped-def]
     """Whether a mover has the beat ``position`` of a pixel, which the stages then take; without movers always."""
     if v < 0:
@@ -132,7 +132,7 @@ def take(movers, state, v, channels, position):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def give(movers, state, v, channels, position):  # type: ignore[no-untyped-def]
     """Whether a mover takes the beat ``position`` of a pixel."""
     if v < 0:
@@ -143,7 +143,7 @@ def give(movers, state, v, channels, position):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def offer_turn(state, v):  # type: ignore[no-untyped-def]
     """Whether the mover of an overlap port knows the next turn, which the port then takes."""
     if v < 0:
@@ -155,7 +155,7 @@ def offer_turn(state, v):  # type: ignore[no-untyped-def]
 # --- at the DRAM ---
 
 
-@njit
+@inner
 def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, kept, left, behind):  # type: ignore[no-untyped-def]
     """The rest of a cycle, after the stages. Returns whether anything moved at the port."""
     readers = int(movers[:, V_READS].sum())
@@ -214,7 +214,7 @@ def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, ke
     return moved
 
 
-@njit
+@inner
 def _granted(p, state, first, last, before):  # type: ignore[no-untyped-def]
     """The next mover after ``before`` of those from ``first`` on that ask for a burst; -1 if none does."""
     found = -1
@@ -235,7 +235,7 @@ def _granted(p, state, first, last, before):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit
+@inner
 def _choose_run(movers, p, stops, of, state, v, granted, left, behind):  # type: ignore[no-untyped-def]
     """Decide whether a mover takes its next run in this cycle."""
     if movers[v, V_READS]:
@@ -263,7 +263,7 @@ def _choose_run(movers, p, stops, of, state, v, granted, left, behind):  # type:
         state[order, U_MOVED] = 1
 
 
-@njit
+@inner
 def _take_run(movers, starts, stops, of, p, state, v, left, behind):  # type: ignore[no-untyped-def]
     run, after = state[v, U_RUN], movers[v, V_AFTER]
     state[v, U_AT], state[v, U_STOP], state[v, U_RUN] = starts[run], stops[run], run + 1
@@ -284,7 +284,7 @@ def _take_run(movers, starts, stops, of, p, state, v, left, behind):  # type: ig
         state[v, U_WORD] = starts[run] - state[v, U_LEVEL]
 
 
-@njit
+@inner
 def _answers(movers, starts, stops, of, p, state, dram, left, behind):  # type: ignore[no-untyped-def]
     """A beat that was read, and the answer to a burst that was written, which the DRAM shows in this cycle."""
     if dram[D_DATA]:
@@ -307,7 +307,7 @@ def _answers(movers, starts, stops, of, p, state, dram, left, behind):  # type: 
         state[v, U_READY] = dram[D_DATA] and dram[D_DATA_OF] == v  # from here on: of one that reads, a word comes
 
 
-@njit
+@inner
 def _read(movers, starts, stops, p, state, v):  # type: ignore[no-untyped-def]
     """A cycle inside a mover that reads."""
     passes = state[v, U_WORDS] > 0 and state[v, U_LEVEL] <= movers[v, V_BEAT]
@@ -322,7 +322,7 @@ def _read(movers, starts, stops, p, state, v):  # type: ignore[no-untyped-def]
         _advance(movers, starts, stops, state, v, np.int64(U_OUT_RUN), end)
 
 
-@njit
+@inner
 def _write(p, state, v):  # type: ignore[no-untyped-def]
     """A cycle inside a mover that writes."""
     if state[v, U_EMITS]:
@@ -337,7 +337,7 @@ def _write(p, state, v):  # type: ignore[no-untyped-def]
     state[v, U_AT] += state[v, U_MOVED]
 
 
-@njit
+@inner
 def _advance(movers, starts, stops, state, v, cursor, end):  # type: ignore[no-untyped-def]
     """Move a cursor, a run and a byte, to ``end``, or to the next run if its run ends there."""
     state[v, cursor + 1] = end
@@ -347,12 +347,12 @@ def _advance(movers, starts, stops, state, v, cursor, end):  # type: ignore[no-u
             state[v, cursor + 1] = starts[state[v, cursor]]
 
 
-@njit
+@inner
 def _beats(p, first, last):  # type: ignore[no-untyped-def]
     return last // p[P_WIDTH] - first // p[P_WIDTH] + 1
 
 
-@njit
+@inner
 def _end(p, at, stop):  # type: ignore[no-untyped-def]
     """Where the burst ends that begins at a byte of a run."""
     return min(stop, (at // p[P_BURST] + 1) * p[P_BURST])

@@ -3,8 +3,7 @@
 Without movers a stream has, or takes, a beat in every cycle.
 """
 
-from numba import njit
-
+from hwgen.model.core.compiled import inner
 from hwgen.model.pipeline.kernel_tables import (
     B_BEAT,
     B_CREDIT,
@@ -66,7 +65,7 @@ from hwgen.model.pipeline.movers_kernel import give, offer_turn, take
 __all__ = ["incoming", "outgoing", "registered", "streams"]
 
 
-@njit
+@inner
 def registered(maps, branches, sources, m_state, t_state, b_state, s_state):  # type: ignore[no-untyped-def]
     """What the parts see of each other in a cycle: the levels at its beginning."""
     for s in range(len(t_state)):
@@ -83,7 +82,7 @@ def registered(maps, branches, sources, m_state, t_state, b_state, s_state):  # 
         m_state[m, RELEASED] = m_state[m, IN_FLIGHT]
 
 
-@njit
+@inner
 def streams(maps, branches, sources, b_state, s_state, movers, moving):  # type: ignore[no-untyped-def]
     """Input streams bring a beat where there is room, output streams take one. Returns the number of beats."""
     moved = 0
@@ -122,7 +121,7 @@ def streams(maps, branches, sources, b_state, s_state, movers, moving):  # type:
     return moved
 
 
-@njit
+@inner
 def incoming(maps, m_state, port, order, left, movers, moving, mover):  # type: ignore[no-untyped-def]
     """A cycle of the overlap port, incoming."""
     moved, ends = 0, False
@@ -143,7 +142,7 @@ def incoming(maps, m_state, port, order, left, movers, moving, mover):  # type: 
     return moved
 
 
-@njit
+@inner
 def outgoing(maps, branches, b_state, port, order, left, movers, moving, mover):  # type: ignore[no-untyped-def]
     """A cycle of the overlap port, outgoing."""
     moved, ends = 0, False
@@ -162,7 +161,7 @@ def outgoing(maps, branches, b_state, port, order, left, movers, moving, mover):
     return moved
 
 
-@njit
+@inner
 def _turn(port, order, ends, left, way, columns, moving, mover):  # type: ignore[no-untyped-def]
     if port[P_VALID] and not ends:
         return

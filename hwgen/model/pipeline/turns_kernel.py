@@ -4,8 +4,7 @@ A part that has done with its tile takes the settings of the next one in the fir
 started; in the next cycle it begins; in the cycle after that it works. `hwgen.gateware.pipeline.turn` does so.
 """
 
-from numba import njit
-
+from hwgen.model.core.compiled import inner
 from hwgen.model.pipeline.kernel_tables import (
     AT_COLUMN,
     AT_LINE,
@@ -56,14 +55,14 @@ from hwgen.model.pipeline.movers_kernel import U_EMPTY, U_LIMIT, U_PERMITTED, U_
 __all__ = ["all_begun", "begin_first", "begin_next", "pass_turns"]
 
 
-@njit
+@inner
 def begin_first(tables, now, state, turns, left, runs, behind):  # type: ignore[no-untyped-def]
     """All parts work on the first tile."""
     for unit in range(len(turns)):
         _begin(unit, turns[unit, N_TILE], tables, now, state, left, runs, behind)
 
 
-@njit
+@inner
 def begin_next(tables, now, state, turns, left, runs, behind):  # type: ignore[no-untyped-def]
     """The parts that began a tile in the cycle before work on it from this cycle on."""
     for unit in range(len(turns)):
@@ -73,7 +72,7 @@ def begin_next(tables, now, state, turns, left, runs, behind):  # type: ignore[n
             _begin(unit, turns[unit, N_TILE], tables, now, state, left, runs, behind)
 
 
-@njit
+@inner
 def all_begun(turns, software, tiles):  # type: ignore[no-untyped-def]
     """Whether every part works on the last tile."""
     if software[W_TILE] < tiles - 1:
@@ -84,7 +83,7 @@ def all_begun(turns, software, tiles):  # type: ignore[no-untyped-def]
     return begun
 
 
-@njit
+@inner
 def pass_turns(cycle, now, state, turns, left, software, accesses, free_out):  # type: ignore[no-untyped-def]
     """Software starts a tile, or not yet, and every part that is ready takes the settings."""
     if software[W_TILE] < len(accesses) - 1:
@@ -108,7 +107,7 @@ def pass_turns(cycle, now, state, turns, left, software, accesses, free_out):  #
             turns[unit, N_WAITS], turns[unit, N_BEGINS] = 0, 1
 
 
-@njit
+@inner
 def _is_done(unit, now, state, left, free_out):  # type: ignore[no-untyped-def]
     """Whether a part has done with its tile."""
     maps, stages, branches, sources, movers = now
@@ -138,7 +137,7 @@ def _is_done(unit, now, state, left, free_out):  # type: ignore[no-untyped-def]
     return left[unit - len(maps), L_RUNS_OUT] == 0
 
 
-@njit
+@inner
 def _begin(unit, tile, tables, now, state, left, runs, behind):  # type: ignore[no-untyped-def]
     """A part begins a tile: the row of a map, with those of its readers; of a source; what a mover moves."""
     maps, _, _, sources, movers = now
@@ -179,7 +178,7 @@ def _begin(unit, tile, tables, now, state, left, runs, behind):  # type: ignore[
             left[m, L_EMPTY] += lines > left[m, L_RUNS_OUT]
 
 
-@njit
+@inner
 def _begin_map(m, tile, tables, now, state, left):  # type: ignore[no-untyped-def]
     maps, stages, branches, sources, _ = now
     m_state, t_state, _, s_state, _ = state
@@ -205,7 +204,7 @@ def _begin_map(m, tile, tables, now, state, left):  # type: ignore[no-untyped-de
         _begin_source(one[M_SOURCE], tile, tables[3], sources, s_state)
 
 
-@njit
+@inner
 def _begin_source(q, tile, table, sources, s_state):  # type: ignore[no-untyped-def]
     for column in range(sources.shape[1]):
         sources[q, column] = table[tile, q, column]

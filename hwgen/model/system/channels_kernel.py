@@ -4,8 +4,7 @@ It does what `hwgen.gateware.dma` does with a TCDM that grants every access at o
 before what gives, as a register that is emptied may be filled again.
 """
 
-from numba import njit
-
+from hwgen.model.core.compiled import inner
 from hwgen.model.dram.cycles_kernel import P_WIDTH
 from hwgen.model.system.tables import (
     AHEAD,
@@ -81,7 +80,7 @@ __all__ = [
 ]
 
 
-@njit
+@inner
 def is_at_work(row, c):  # type: ignore[no-untyped-def]
     """Whether a channel's front end or its path of data has anything to do; ``c``: where the channel begins."""
     return (
@@ -100,7 +99,7 @@ def is_at_work(row, c):  # type: ignore[no-untyped-def]
 # --- descriptors ---
 
 
-@njit
+@inner
 def read_descriptor(row, c, moves, p, word, words, waiting):  # type: ignore[no-untyped-def]
     """A cycle of the reader of descriptors: ``word``: whether it gets one, of ``words``. Returns whether it moved.
 
@@ -127,7 +126,7 @@ def read_descriptor(row, c, moves, p, word, words, waiting):  # type: ignore[no-
     return True
 
 
-@njit
+@inner
 def take_descriptor(row, c, moves, waiting):  # type: ignore[no-untyped-def]
     """The walker that follows the data takes the next descriptor, if it has none. Returns whether it does."""
     w = c + BEHIND
@@ -138,7 +137,7 @@ def take_descriptor(row, c, moves, waiting):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def _begin_walk(row, w, moves, number):  # type: ignore[no-untyped-def]
     move = moves[number]
     row[w + W_BUSY], row[w + W_DESCRIPTOR] = 1, number
@@ -148,7 +147,7 @@ def _begin_walk(row, w, moves, number):  # type: ignore[no-untyped-def]
     _look_ahead(row, w, move)
 
 
-@njit
+@inner
 def _look_ahead(row, w, move):  # type: ignore[no-untyped-def]
     """Whether the run at hand is the last one, and whether the next one is contiguous with it in the DRAM."""
     ends_row = row[w + W_LEFT_1] == 1
@@ -160,7 +159,7 @@ def _look_ahead(row, w, move):  # type: ignore[no-untyped-def]
         row[w + W_JOINS] = following == row[w + W_DRAM] + move[E_LENGTH]
 
 
-@njit
+@inner
 def _step(row, w, moves):  # type: ignore[no-untyped-def]
     """A walker goes on to its next run, or rests."""
     if row[w + W_LAST]:
@@ -183,7 +182,7 @@ def _step(row, w, moves):  # type: ignore[no-untyped-def]
 # --- bursts ---
 
 
-@njit
+@inner
 def split(row, c, moves, p, hold):  # type: ignore[no-untyped-def]
     """A cycle of the splitter. Returns the beats of the burst that it offers from now on; 0: it has joined a run with
     the next one; -1: nothing."""
@@ -216,7 +215,7 @@ def split(row, c, moves, p, hold):  # type: ignore[no-untyped-def]
 # --- segments ---
 
 
-@njit
+@inner
 def take_segment(row, c, moves):  # type: ignore[no-untyped-def]
     """The segmenter takes a run, if it has none and there is one for it. Returns whether it does."""
     w = c + BEHIND
@@ -230,13 +229,13 @@ def take_segment(row, c, moves):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def leave_run(row, c, moves):  # type: ignore[no-untyped-def]
     """The walker that follows the data goes on to the next run."""
     _step(row, c + BEHIND, moves)
 
 
-@njit
+@inner
 def cut_run(row, c, p):  # type: ignore[no-untyped-def]
     """The next segment leaves the segmenter. Returns DRAM and TCDM address, length, whether the next one follows in
     its last beat, whether it is the last one of its descriptor."""
@@ -256,7 +255,7 @@ def cut_run(row, c, p):  # type: ignore[no-untyped-def]
 # --- the aligner ---
 
 
-@njit
+@inner
 def begin_alignment(row, c, p, source, target, length):  # type: ignore[no-untyped-def]
     """The aligner takes a run of bytes: from place ``source`` in a unit to place ``target`` in another one."""
     width = p[P_WIDTH]
@@ -265,7 +264,7 @@ def begin_alignment(row, c, p, source, target, length):  # type: ignore[no-untyp
     row[c + N_GIVE] = (target + length + width - 1) // width
 
 
-@njit
+@inner
 def align(row, c, there, accepted):  # type: ignore[no-untyped-def]
     """A cycle of the aligner.
 

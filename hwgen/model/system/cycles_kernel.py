@@ -10,7 +10,7 @@ from numba import njit
 from hwgen.arch import bus as arch_bus
 from hwgen.arch import commands as arch_commands
 from hwgen.arch import dram as arch_dram
-from hwgen.model.core.compiled import digest
+from hwgen.model.core.compiled import digest, inner
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import (
     D_ANSWER,
@@ -67,7 +67,7 @@ __all__ = ["run_clusters"]
 NEVER = np.int64(1) << 62
 
 
-@njit
+@inner
 def _granted(rows, cell, last):  # type: ignore[no-untyped-def]
     """The cluster whose burst is granted: the first one that has one in this cell after the last one; -1: none."""
     number = len(rows)
@@ -78,7 +78,7 @@ def _granted(rows, cell, last):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit
+@inner
 def _addresses(rows, bus, order, read_goes, write_goes):  # type: ignore[no-untyped-def]
     """Bursts that are granted go to the registers of the interconnect, those before them to the DRAM. Returns whose
     address of a write was granted; -1: nobody's."""
@@ -107,7 +107,7 @@ def _addresses(rows, bus, order, read_goes, write_goes):  # type: ignore[no-unty
     return -1
 
 
-@njit
+@inner
 def _wakes(hwcs, now):  # type: ignore[no-untyped-def]
     """The next cycle in which a cluster changes that rests now: when an HWC has ended."""
     soonest = NEVER
@@ -117,7 +117,7 @@ def _wakes(hwcs, now):  # type: ignore[no-untyped-def]
     return soonest
 
 
-@njit
+@inner
 def _at_interconnect(rows, bus, order, p, dram):  # type: ignore[no-untyped-def]
     """The handshakes of a cycle between the clusters and the DRAM. Returns the burst that is to be read, the one that
     is to be written, and the clusters whose beat is written, whose address of a write is taken, which gets a beat."""
@@ -135,7 +135,7 @@ def _at_interconnect(rows, bus, order, p, dram):  # type: ignore[no-untyped-def]
     return read, write, writer if sends else -1, _addresses(rows, bus, order, reads, writes), reader
 
 
-@njit
+@inner
 def _at_port(row, bus, p, dram):  # type: ignore[no-untyped-def]
     """The same of one cluster that has the DRAM for itself: it gets a beat, which stays if it does not take it."""
     reads, writes, _ = takes_data(row[A_FULL], row[STORE + G_FULL], bus[X_NONE], p, dram)
@@ -150,14 +150,14 @@ def _at_port(row, bus, p, dram):  # type: ignore[no-untyped-def]
     return read, write, 0 if sends else -1, 0 if writes else -1, -1
 
 
-@njit
+@inner
 def _sends(row, bus, p, dram):  # type: ignore[no-untyped-def]
     """Whether the DRAM takes a beat that a cluster has to write."""
     _, _, takes = takes_data(bus[X_NONE], bus[X_NONE], row[Z_BEAT], p, dram)
     return takes
 
 
-@njit
+@inner
 def _next_cycle(rows, bus, dram, now):  # type: ignore[no-untyped-def]
     """The next cycle in which anything may happen; that after this one unless all rests."""
     if not is_at_rest(dram) or bus[X_READ] or bus[X_WRITE]:
@@ -171,7 +171,7 @@ def _next_cycle(rows, bus, dram, now):  # type: ignore[no-untyped-def]
     return max(soonest, now + 1)
 
 
-@njit
+@inner
 def _run_clusters(  # type: ignore[no-untyped-def]
     rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows
 ):

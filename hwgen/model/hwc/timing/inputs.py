@@ -1,7 +1,6 @@
 """Tiles of the input: when each one is placed, fetched and written to its ring."""
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch.latency import (
     FREED,
@@ -15,11 +14,12 @@ from hwgen.arch.latency import (
     INPUT_TOKEN,
     REQUEST_TO_ANSWER,
 )
+from hwgen.model.core.compiled import inner_unchecked
 
 __all__ = ["input_tile"]
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _rows_between(block, low, high, first, end):  # type: ignore[no-untyped-def]
     """Rows of a tile from ``first`` to before ``end``; rows count from the padding's edge."""
     stride, y0, y1, k0, k1 = block.stride_y, low[2], high[2], low[4], high[4]
@@ -31,7 +31,7 @@ def _rows_between(block, low, high, first, end):  # type: ignore[no-untyped-def]
     return number
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _written(stream, block, at):  # type: ignore[no-untyped-def]
     """A word, or the end of a tile without new ones, is the last one that was written."""
     for i in range(block.words_ahead - 1, 0, -1):
@@ -39,7 +39,7 @@ def _written(stream, block, at):  # type: ignore[no-untyped-def]
     stream.words[0] = at
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: ignore[no-untyped-def]
     """The first cycle in which an operation can use the next tile of I. Each step to another group takes a cycle."""
     stride, taps = block.stride_x, high[5] - low[5]
@@ -107,7 +107,7 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
     return stream.words[0] + INPUT_TOKEN
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, slid):  # type: ignore[no-untyped-def]
     """Fetch row by row, a word a cycle where there is room; returns the part of ``drop`` that is not used.
 
@@ -154,7 +154,7 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
     return drop
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[no-untyped-def]
     """Cycles for writing each word of a line to the ring: one for each phase of its used columns."""
     begin = first // in_word
@@ -171,7 +171,7 @@ def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[n
     return cycles
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, slid):  # type: ignore[no-untyped-def]
     """As `_fetch`, with strides. A word waits for a place among the outstanding ones, and until its line has room."""
     requested, free, earlier = pushed, stream.free, stream.drop

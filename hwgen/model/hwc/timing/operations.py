@@ -5,7 +5,7 @@ from numba import njit
 
 from hwgen.arch import bus, latency
 from hwgen.arch.latency import OUTPUT_ROOM, ROW_ADDRESS
-from hwgen.model.core.compiled import digest
+from hwgen.model.core.compiled import digest, inner_unchecked
 from hwgen.model.hwc.timing import inputs, outputs, repeats, state, weight_lines, weights
 from hwgen.model.hwc.timing.inputs import input_tile
 from hwgen.model.hwc.timing.outputs import next_tile, serve
@@ -17,7 +17,7 @@ from hwgen.model.hwc.timing.weights import weight_tile
 __all__ = ["play"]
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _issue(output, times, at, number):  # type: ignore[no-untyped-def]
     """Issue operations from a cycle on, none in the cycle of an access; returns the first and the last cycle."""
     head, count = output.head, output.count
@@ -34,7 +34,7 @@ def _issue(output, times, at, number):  # type: ignore[no-untyped-def]
     return at, last
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _operations(nest, segment, begin, end, sizes, often):  # type: ignore[no-untyped-def]
     """The number of innermost iterations of the loops from ``segment`` on.
 
@@ -62,7 +62,7 @@ def _operations(nest, segment, begin, end, sizes, often):  # type: ignore[no-unt
     return total
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _place_free(output, block, nest, lo, begin, times, indices):  # type: ignore[no-untyped-def]
     """The first cycle in which the place of the operation's vector is free, if this is its first touch."""
     index = 0
@@ -81,7 +81,7 @@ def _place_free(output, block, nest, lo, begin, times, indices):  # type: ignore
     return 0
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _ranges(nest, operand, lo, hi, tile_low, tile_high, low, high):  # type: ignore[no-untyped-def]
     """The ranges of the present tile of an operand over all dimensions."""
     for dim in range(6):
@@ -90,7 +90,7 @@ def _ranges(nest, operand, lo, hi, tile_low, tile_high, low, high):  # type: ign
         high[dim] = tile_high[dim] if j < 0 else hi[j]
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-def]
     """Play one tile: operation by operation, or many at a time where no event can come between them.
 

@@ -1,7 +1,6 @@
 """Vectors of the output: tiles that are drained, and partial sums that are loaded."""
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import (
@@ -12,6 +11,7 @@ from hwgen.arch.latency import (
     ROW_ADDRESS,
     TILES_LOADED_AHEAD,
 )
+from hwgen.model.core.compiled import inner_unchecked
 from hwgen.model.hwc.timing.state import (
     L_AHEAD,
     L_AT,
@@ -31,7 +31,7 @@ from hwgen.model.hwc.timing.state import (
 __all__ = ["next_tile", "serve"]
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _cut(block, nest, low, high, pieces):  # type: ignore[no-untyped-def]
     """The pieces into which the loops inside a tile of O cut its channels, rows and columns.
 
@@ -59,7 +59,7 @@ def _cut(block, nest, low, high, pieces):  # type: ignore[no-untyped-def]
         pieces[9, axis] = number
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _vector(pieces, vector):  # type: ignore[no-untyped-def]
     """A vector of a tile: its piece of the channels, rows and columns, and its index in the tile."""
     rows, columns = pieces[9, 1], pieces[9, 2]
@@ -67,7 +67,7 @@ def _vector(pieces, vector):  # type: ignore[no-untyped-def]
     return m, y, x, pieces[2, m] + pieces[5, y] + pieces[8, x]
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignore[no-untyped-def]
     """Cycles for storing a vector of ``lines`` rows of lanes: one for a sum, a wide output, or the outputs of a row
     that are requantised together.
@@ -82,7 +82,7 @@ def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignor
     return lines * (-(-columns // together) + overflows)
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def next_tile(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
     """Advance the walk of the loads to the next tile, or to the first one."""
     turned = -1
@@ -113,7 +113,7 @@ def next_tile(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
     walk[L_VECTORS] = pieces[9, 0] * pieces[9, 1] * pieces[9, 2]
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _go_back(output, block, nest, walk, pieces, saved):  # type: ignore[no-untyped-def]
     """Restore the walk of the loads, and the port, to what they were when the last tile had been drained."""
     taken, size = walk[L_TAKEN], len(walk)
@@ -128,14 +128,14 @@ def _go_back(output, block, nest, walk, pieces, saved):  # type: ignore[no-untyp
     _cut(block, nest, low, high, pieces)
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _same_tile(walk, other):  # type: ignore[no-untyped-def]
     """Whether the present tile has the same outputs as an earlier one."""
     at = L_TILES + 3 * other
     return walk[L_TILES] == walk[at] and walk[L_TILES + 1] == walk[at + 1] and walk[L_TILES + 2] == walk[at + 2]
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untyped-def]
     """The first cycle in which the next vector may be loaded: there is room, and its partial sums have been written.
 
@@ -156,7 +156,7 @@ def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untype
     return max(walk[L_AT], walk[L_MOVED])
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
     """Load a vector; returns the cycle of the access that keeps it, which is requested with the last word."""
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
@@ -174,7 +174,7 @@ def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-
     return keeps
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, times, indices):  # type: ignore[no-untyped-def]
     """Run the output's stream until it has nothing to do: drain the tile that has ended, load partial sums.
 

@@ -7,9 +7,9 @@ is replaced after 1, 2, 4, ... iterations.
 """
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch.latency import TILES_LOADED_AHEAD
+from hwgen.model.core.compiled import inner_unchecked
 from hwgen.model.hwc.timing.state import (
     COUNT,
     COUNTERS,
@@ -44,13 +44,13 @@ K_STATE = K_COUNTERS + NUMBERS
 counters, the relative state."""
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def kept_size(walk, capacity):  # type: ignore[no-untyped-def]
     """Numbers that are kept of one loop."""
     return K_STATE + SIZE + 2 * capacity + 2 * len(walk) + 3
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _moved(nest, walks, j, i):  # type: ignore[no-untyped-def]
     """Which of begin, end, low, high of a loop i move with loop j: none (4), the last two (2), or all (0)."""
     if not walks or i < j or nest.loops[i, 0] != nest.loops[j, 0]:
@@ -58,7 +58,7 @@ def _moved(nest, walks, j, i):  # type: ignore[no-untyped-def]
     return 2 if i == j else 0
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _relative_walk(out, at, block, nest, walk, now, taken, j, position):  # type: ignore[no-untyped-def]
     """The walk of the loads, relative to the present and to the position of loop j."""
     walks = j < block.marker_o
@@ -83,7 +83,7 @@ def _relative_walk(out, at, block, nest, walk, now, taken, j, position):  # type
     return at
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _relative(out, block, nest, state, walk, saved, j, position):  # type: ignore[no-untyped-def]
     """The state, relative to the present and to the position of loop j; returns its length."""
     now, head, count, capacity = state[0], state[HEAD], state[COUNT], (len(state) - SIZE) // 2
@@ -105,7 +105,7 @@ def _relative(out, block, nest, state, walk, saved, j, position):  # type: ignor
     return at
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _move_walk(block, nest, walk, cycles, j, distance):  # type: ignore[no-untyped-def]
     walks = j < block.marker_o
     walk[L_AT] += cycles
@@ -120,7 +120,7 @@ def _move_walk(block, nest, walk, cycles, j, distance):  # type: ignore[no-untyp
             walk[L_LOOPS + 4 * i + part] += distance
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def repeat(block, nest, state, walk, saved, kept, now, j, position, left):  # type: ignore[no-untyped-def]
     """At the end of an iteration of loop j at ``position``, ``left`` before its last: iterations that need no play.
 

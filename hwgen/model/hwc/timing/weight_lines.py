@@ -1,16 +1,16 @@
 """Tiles of the weights that are packed in lines: when each one arrives."""
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch.latency import FREED, REQUEST_TO_ANSWER, WEIGHT_TOKEN
+from hwgen.model.core.compiled import inner_unchecked
 
 __all__ = ["line_tile"]
 
 M, C, Y, X = range(4)
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _words(word, pitch, element, outputs, channels):  # type: ignore[no-untyped-def]
     """Words that a line of ``outputs`` times ``channels`` weights is fetched with; see `hwgen.arch.weights.lines`."""
     if pitch < word:
@@ -18,7 +18,7 @@ def _words(word, pitch, element, outputs, channels):  # type: ignore[no-untyped-
     return channels * -(-outputs * element // word)
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def _first_lines(block, nest, low, high, most):  # type: ignore[no-untyped-def]
     """Lines of a tile, ``most`` at most, and their words: walks the loops over weights inside the marked one."""
     n = len(nest.loops)
@@ -51,7 +51,7 @@ def _first_lines(block, nest, low, high, most):  # type: ignore[no-untyped-def]
     return lines, words
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def line_tile(stream, block, nest, low, high, fetches):  # type: ignore[no-untyped-def]
     """The first cycle in which an operation can use the next tile of W.
 

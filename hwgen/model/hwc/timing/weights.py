@@ -1,13 +1,12 @@
 """Tiles of the weights: when each one arrives."""
 
-from numba import njit
-
 from hwgen.arch.latency import FREED, REQUEST_TO_ANSWER, WEIGHT_ADVANCE, WEIGHT_TOKEN
+from hwgen.model.core.compiled import inner_unchecked
 
 __all__ = ["weight_tile"]
 
 
-@njit(error_model="numpy")
+@inner_unchecked
 def weight_tile(stream, block, size_steps, fetches, words):  # type: ignore[no-untyped-def]
     """The first cycle in which an operation can use the next tile of W."""
     offered = stream.pushed + 1 + size_steps + (0 if stream.first else WEIGHT_ADVANCE)
