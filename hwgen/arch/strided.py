@@ -57,13 +57,14 @@ ELEMENT = Axis(1, 1, 1)
 ONCE = Axis(1, 0, 0)
 
 
-def transfers_of(blocks: Iterable[StridedBlock], *, scatters: bool = True) -> Iterator[Transfer]:
+def transfers_of(blocks: Iterable[StridedBlock], *, scatters: bool = True, folds: bool = True) -> Iterator[Transfer]:
     """The transfers that move these blocks, which have no byte in common.
 
-    Unless it ``scatters``, the bytes of a fold are contiguous in the TCDM, as stores need them.
+    Unless it ``scatters``, the bytes of a fold are contiguous in the TCDM, as stores need them. Unless it ``folds``,
+    which needs a ring, what is contiguous in DRAM alone is a run each time.
     """
     for block in _ordered([replace(block, axes=_joined(block.axes)) for block in blocks]):
-        yield from _transfers(block, scatters)
+        yield from _transfers(block, scatters, folds)
 
 
 def _joined(axes: Iterable[Axis]) -> tuple[Axis, ...]:
@@ -108,30 +109,30 @@ def _peeled(block: StridedBlock) -> Iterator[StridedBlock]:
         yield StridedBlock(block.dram + i * outermost.dram, block.tcdm + i * outermost.tcdm, tuple(inner))
 
 
-def _transfers(block: StridedBlock, scatters: bool) -> Iterator[Transfer]:
+def _transfers(block: StridedBlock, scatters: bool, folds: bool) -> Iterator[Transfer]:
     """The transfers of one block: the innermost axes are the run and the two counts of each transfer."""
     begins = bool(block.axes) and block.axes[0].dram == 1 and (scatters or block.axes[0].tcdm == 1)
     axes = block.axes if begins else (ELEMENT, *block.axes)
-    run, folds, outer = axes[0], ONCE, axes[1:]
-    if outer and outer[0].dram == run.count:
-        folds, outer = outer[0], outer[1:]
+    run, fold, outer = axes[0], ONCE, axes[1:]
+    if folds and outer and outer[0].dram == run.count:
+        fold, outer = outer[0], outer[1:]
     if len(outer) > 2:
         for piece in _peeled(block):
-            yield from _transfers(piece, scatters)
+            yield from _transfers(piece, scatters, folds)
         return
     one, two = (*outer, ONCE, ONCE)[:2]
     yield Transfer(
         dram_address=block.dram,
         tcdm_address=block.tcdm,
-        length=run.count * folds.count,
+        length=run.count * fold.count,
         count_1=one.count,
         count_2=two.count,
         dram_stride_1=one.dram,
         dram_stride_2=two.dram,
         tcdm_stride_1=one.tcdm,
         tcdm_stride_2=two.tcdm,
-        scattered=run.tcdm != 1 or folds.count != 1,
+        scattered=run.tcdm != 1 or fold.count != 1,
         fold=run.count,
         fast_stride=run.tcdm,
-        slow_stride=folds.tcdm,
+        slow_stride=fold.tcdm,
     )

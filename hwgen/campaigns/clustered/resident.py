@@ -21,7 +21,7 @@ from hwgen.lower.network.rooms import Lifetime, plan_rooms
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
 from hwgen.model.cluster.residence import Residence
-from hwgen.model.cluster.whole_maps import resident_pitch
+from hwgen.model.cluster.whole_maps import resident_pitch, resident_plane
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Node
 
@@ -43,7 +43,7 @@ class Kept:
     stored : whether it goes to the DRAM, too.
     size : bytes.
     shape : channels, rows, columns.
-    pitch : bytes from row to row.
+    pitch, plane : bytes from row to row and from channel to channel.
     address : its first byte in the TCDM.
     """
 
@@ -53,6 +53,7 @@ class Kept:
     size: int
     shape: tuple[int, int, int]
     pitch: int
+    plane: int
     address: int = 0
 
     def at(self, node: int) -> bool:
@@ -63,7 +64,7 @@ class Kept:
     def map(self) -> FeatureMap:
         """As the vector unit takes it."""
         channels, rows, columns = self.shape
-        return FeatureMap(self.address, channels, rows, columns, self.pitch, rows * self.pitch, resident=True)
+        return FeatureMap(self.address, channels, rows, columns, self.pitch, self.plane, resident=True)
 
 
 @dataclass(frozen=True)
@@ -140,14 +141,14 @@ class _Chooser:
                 one for one in self._graph.nodes if any(self._order.roots[other] == name for other in one.inputs)
             ]
             channels, rows, columns = shape[1:]
-            pitch = resident_pitch(self._word, columns)
-            size = aligned(channels * rows * pitch, BLOCK_BYTES)
+            pitch, plane = resident_pitch(self._word, columns), resident_plane(self._word, rows, columns)
+            size = aligned(channels * plane, BLOCK_BYTES)
             options = []
             for last in reversed(readers):
                 there = {id(self._nodes[at]) for at in readers if at <= last}
                 stored = name in self._order.asked or any(id(one) not in there for one in all_readers)
                 if not stored or node.name in self._schedules:
-                    options.append(Kept(first, last, stored, size, (channels, rows, columns), pitch))
+                    options.append(Kept(first, last, stored, size, (channels, rows, columns), pitch, plane))
             if options:
                 found.append((size * len(readers), name, options))
         return found

@@ -70,8 +70,8 @@ def _progressions(segments: Segments) -> Iterator[tuple[int, int, int, int]]:
 
 def descriptors_of(blocks: Iterable[StridedBlock], side: Side) -> list[Descriptor]:
     """Descriptors of tiles whose bytes are scattered, in ascending order of DRAM addresses."""
-    scatters = side.tag is OperandTag.W
-    return [_descriptor(transfer, side) for transfer in transfers_of(blocks, scatters=scatters)]
+    scatters, folds = side.tag is OperandTag.W, side.select is not RingSelect.FIXED
+    return [_descriptor(transfer, side) for transfer in transfers_of(blocks, scatters=scatters, folds=folds)]
 
 
 def joined(descriptors: Sequence[Descriptor], window: int) -> list[Descriptor]:

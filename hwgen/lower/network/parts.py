@@ -154,11 +154,8 @@ class LayerPart:
         if not self.stays:
             return self.program.output(memory)
         layer, ring = self.program.schedule.layer, self.program.placement.O
-        content = np.ascontiguousarray(shared).view(np.int8)[
-            ring.start : ring.start + layer.output_channels * ring.plane
-        ]
-        rows = content.reshape(layer.output_channels, layer.output_height, ring.pitch)
-        return rows[:, :, : layer.output_width]
+        shape = layer.output_channels, layer.output_height, layer.output_width
+        return FeatureMap(ring.start, *shape, ring.pitch, ring.plane, resident=True).content(shared)
 
     @property
     def stays(self) -> bool:
@@ -237,12 +234,7 @@ class VectorPart:
 
     def output(self, memory: Words, shared: Words) -> NDArray[np.signedinteger]:
         """See `Part`."""
-        target = self.target
-        size = target.channels * target.rows * target.pitch
-        content = np.ascontiguousarray(shared if self.stays else memory).view(np.int8)[
-            target.base : target.base + size
-        ]
-        return content.reshape(target.channels, target.rows, target.pitch)[:, :, : target.columns]
+        return self.target.content(shared if self.stays else memory)
 
     @property
     def stays(self) -> bool:

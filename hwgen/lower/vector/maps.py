@@ -3,6 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = ["Box", "FeatureMap"]
 
 
@@ -46,6 +49,18 @@ class FeatureMap:
         """The same elements as so many rows of one channel; only of a map without gaps."""
         columns = self.elements // rows
         return replace(self, channels=1, rows=rows, columns=columns, pitch=columns, plane=self.elements)
+
+    @property
+    def addresses(self) -> NDArray[np.int64]:
+        """Of its elements, [channels, rows, columns]."""
+        channel, row, column = np.ix_(*map(np.arange, (self.channels, self.rows, self.columns)))
+        found: NDArray[np.int64] = self.base + channel * self.plane + row * self.pitch + column
+        return found
+
+    def content(self, memory: NDArray[np.unsignedinteger]) -> NDArray[np.int8]:
+        """Its elements, [channels, rows, columns], in a memory given as words."""
+        elements: NDArray[np.int8] = np.ascontiguousarray(memory).view(np.int8)[self.addresses]
+        return elements
 
     def at(self, box: "Box") -> int:
         """Address of the first element of a part."""

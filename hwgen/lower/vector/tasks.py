@@ -108,17 +108,31 @@ def _addition(node: Addition, inputs: Sequence[FeatureMap], output: FeatureMap) 
 
 
 def _concatenation(node: Concatenation, inputs: Sequence[FeatureMap], output: FeatureMap) -> Iterator[Task]:
-    """A task for each operand: the same part of each of the outer axes' elements."""
-    outer, done, number = prod(node.shape[: node.axis]), 0, 0
+    """A task for each operand: channels of the output, or the same part of each of the outer axes' elements."""
+    number = 0
+    for (source, target), table in zip(_joined_parts(node, inputs, output), node.tables, strict=True):
+        yield _by_element([source], target, Arithmetic(), () if table is None else (number,))
+        number += table is not None
+
+
+def _joined_parts(
+    node: Concatenation, inputs: Sequence[FeatureMap], output: FeatureMap
+) -> Iterator[tuple[FeatureMap, FeatureMap]]:
+    """Each operand and its part of the output. Channels may be any distance apart; else maps are without gaps."""
+    outer, done = prod(node.shape[: node.axis]), 0
+    by_channel = node.axis == 1 and outer == 1 and sum(one.channels for one in inputs) == output.channels
+    if by_channel and all((one.rows, one.columns) == (output.rows, output.columns) for one in inputs):
+        for source in inputs:
+            base = output.base + done * output.plane
+            yield source, replace(output, base=base, channels=source.channels)
+            done += source.channels
+        return
     if not all(one.is_dense for one in (*inputs, output)):
         raise InputError(f"{node.name}: concat: expected maps without gaps")
     whole = output.flat(outer)
-    for source, table in zip(inputs, node.tables, strict=True):
-        source = source.flat(outer)
-        target = replace(whole, base=whole.base + done, columns=source.columns)
-        yield _by_element([source], target, Arithmetic(), () if table is None else (number,))
+    for source in (one.flat(outer) for one in inputs):
+        yield source, replace(whole, base=whole.base + done, columns=source.columns)
         done += source.columns
-        number += table is not None
 
 
 def _averages(node: AveragePool, source: FeatureMap, target: FeatureMap) -> Iterator[Region]:

@@ -31,8 +31,8 @@ __all__ = [
     "Segments",
     "Stay",
     "TcdmPlacement",
+    "channel_plane",
     "input_lines",
-    "output_plane",
     "place",
     "spills_from_local",
 ]
@@ -127,7 +127,7 @@ def place(schedule: Schedule, residence: Residence = ALL_MOVED) -> TcdmPlacement
     at = bias
     for array in ARRAYS:
         fixed = residence.place(array)
-        rings[array] = _RINGS[array](schedule, walk, at if fixed is None else fixed)
+        rings[array] = _RINGS[array](schedule, walk, at if fixed is None else fixed, fixed is not None)
         at = aligned(rings[array].end) if fixed is None else at
     return TcdmPlacement(walk, bias, rings["I"], rings["W"], rings["O"], residence)
 
@@ -288,7 +288,7 @@ def _present(touch: tuple[Segments, ...]) -> bool:
     return bool(touch) and all(touch)
 
 
-def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
+def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> Placed:
     touches = _touches(schedule, walk)
     rows, pitch, word, size = 0, 0, schedule.ports.map_bytes, schedule.bits.I // 8
     last: tuple[Segments, ...] = ()
@@ -300,7 +300,7 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
             rows = max(rows, end_row - first_row)
             pitch = max(pitch, _span(size * first_column, size * end_column, word))
         last = at.touch
-    plane, origin, end, stays = rows * pitch, 0, 0, []
+    plane, origin, end, stays = channel_plane(rows, pitch, word, spread=resident), 0, 0, []
     for at in touches:
         low = high = end
         if _present(at.touch):
@@ -317,7 +317,7 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     return Placed(start, room, pitch, plane, size, placed)
 
 
-def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
+def _weights(schedule: Schedule, walk: TileWalk, start: int, _: bool) -> Placed:
     marked = schedule.marked_loop("W", TCDM)
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
@@ -358,23 +358,24 @@ class OutputRow:
         return cls(aligned(last, word), output, partial)
 
 
-def output_plane(rows: int, pitch: int, word: int, *, spills: bool) -> int:
+def channel_plane(rows: int, pitch: int, word: int, *, spread: bool) -> int:
     """Bytes from channel to channel; ``word``: bytes of a word of the wider map port.
 
-    Partial sums of consecutive channels are in different banks, whose number is a power of two: the plane is an odd
-    number of words. HWCs that begin in the same bank then follow each other through the banks, and none waits again.
+    Partial sums, and maps that stay in the TCDM, are spread: consecutive channels begin in different banks, whose
+    number is a power of two, since the plane is an odd number of words. HWCs that begin in the same bank then follow
+    each other through the banks, and none waits again.
     """
-    return word * (rows * pitch // word | 1) if spills else rows * pitch
+    return word * (rows * pitch // word | 1) if spread else rows * pitch
 
 
-def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
+def _outputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> Placed:
     """Partial sums have four bytes; outputs are written over the partial sums of their own row."""
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
     element, size = SUM_BYTES if spills else schedule.bits.O // 8, schedule.bits.O // 8
     merged = list(_merged(schedule, walk, "O", (M, Y, X)))
     rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
     pitch = max(OutputRow.of(at.ranges[X], spills, word, size).size for at in merged)
-    plane, end, stays = output_plane(rows, pitch, word, spills=spills), 0, []
+    plane, end, stays = channel_plane(rows, pitch, word, spread=spills or resident), 0, []
     for at in merged:
         touch = tuple((at.ranges[dim],) for dim in (M, Y, X))
         (m, m_end), (y, y_end), (x, _) = (at.ranges[dim] for dim in (M, Y, X))
@@ -389,4 +390,8 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     return Placed(start, room, pitch, plane, element, placed)
 
 
-_RINGS: Mapping[ArrayName, Callable[[Schedule, TileWalk, int], Placed]] = {"I": _inputs, "W": _weights, "O": _outputs}
+_RINGS: Mapping[ArrayName, Callable[[Schedule, TileWalk, int, bool], Placed]] = {
+    "I": _inputs,
+    "W": _weights,
+    "O": _outputs,
+}

@@ -11,7 +11,7 @@ __all__ = ["ALL_MOVED", "Residence"]
 
 @dataclass(frozen=True)
 class Residence:
-    """The maps of one layer that are in the TCDM before or after it, whole, plane by plane.
+    """The maps of one layer that are in the TCDM before or after it, whole, channel by channel.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from hwgen.ir.layer import DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.input_ring import input_ring
-from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, output_plane, place, spills_from_local
+from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, channel_plane, place, spills_from_local
 from hwgen.model.cluster.tile_order import TileWalk
 
 __all__ = ["bytes_needed"]
@@ -61,7 +61,7 @@ def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
     columns = zip(first[:, 2].tolist(), end[:, 2].tolist(), strict=True)
     row = np.array([OutputRow.of(each, spills, word, schedule.bits.O // 8).size for each in columns])
     pitch = int(row.max())
-    plane = output_plane(int(rows.max()), pitch, word, spills=spills)
+    plane = channel_plane(int(rows.max()), pitch, word, spread=spills)
     sizes = (channels - 1) * plane + (rows - 1) * pitch + row
     return _ring_of(sizes, halves=schedule.in_halves("O"))
 

@@ -6,9 +6,9 @@ from hwgen.arch.layout import aligned
 from hwgen.ir.document import InputError
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
-from hwgen.model.cluster.placement import TcdmPlacement
+from hwgen.model.cluster.placement import TcdmPlacement, channel_plane
 
-__all__ = ["held_whole", "require_whole", "resident_pitch"]
+__all__ = ["held_whole", "require_whole", "resident_pitch", "resident_plane"]
 
 
 def held_whole(schedule: Schedule, arrays: Collection[ArrayName]) -> Schedule:
@@ -28,7 +28,8 @@ def held_whole(schedule: Schedule, arrays: Collection[ArrayName]) -> Schedule:
 
 
 def require_whole(schedule: Schedule, placement: TcdmPlacement) -> None:
-    """Raise `InputError` unless each map that stays is whole at its place, as `resident_pitch` has its rows."""
+    """Raise `InputError` unless each map that stays is whole at its place, with rows `resident_pitch` and channels
+    `resident_plane` bytes apart."""
     layer = schedule.layer
     sizes = {
         "I": (layer.input_channels, layer.input_height, layer.input_width),
@@ -36,9 +37,10 @@ def require_whole(schedule: Schedule, placement: TcdmPlacement) -> None:
     }
     for array in placement.residence.arrays:
         ring, (_, rows, columns) = placement[array], sizes[array]
-        pitch = resident_pitch(schedule.ports.map_bytes, columns)
+        word = schedule.ports.map_bytes
+        spacing = resident_pitch(word, columns), resident_plane(word, rows, columns)
         whole = tuple(((0, extent),) for extent in sizes[array])
-        if len(ring.stays) != 1 or ring.element != 1 or (ring.pitch, ring.plane) != (pitch, rows * pitch):
+        if len(ring.stays) != 1 or ring.element != 1 or (ring.pitch, ring.plane) != spacing:
             raise InputError(f"{layer.name}: nest: {array} is not in one piece in the TCDM")
         if ring.stays[0].touch != whole or ring.stays[0].low or ring.stays[0].origin:
             raise InputError(f"{layer.name}: nest: {array} is not whole in the TCDM")
@@ -47,3 +49,8 @@ def require_whole(schedule: Schedule, placement: TcdmPlacement) -> None:
 def resident_pitch(word: int, columns: int) -> int:
     """Bytes from row to row of a map that stays in the TCDM; ``word`` : bytes of a word of the wider map port."""
     return aligned(columns, word)
+
+
+def resident_plane(word: int, rows: int, columns: int) -> int:
+    """Bytes from channel to channel of such a map."""
+    return channel_plane(rows, resident_pitch(word, columns), word, spread=True)

@@ -9,7 +9,9 @@ from hwgen.ir.document import InputError
 from hwgen.ir.schedule import ARRAYS
 from hwgen.model.cluster.input_ring import input_ring
 from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, place, spills_from_local
+from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.ring_sizes import bytes_needed
+from hwgen.model.cluster.whole_maps import held_whole, require_whole, resident_plane
 from tests.random.cluster_nests import two_level_cases
 
 
@@ -67,7 +69,7 @@ def test_outputs_overwrite_no_partial_sum_that_is_still_to_be_read() -> None:
 
 
 def test_partial_sums_of_consecutive_channels_are_in_different_banks() -> None:
-    """Planes are an odd number of words, so that 2^n channels begin in 2^n banks. Other maps are dense."""
+    """Planes are an odd number of words, so that 2^n channels begin in 2^n banks. Others in rings are dense."""
     spilled = 0
     for case, _ in two_level_cases(7, 60):
         try:
@@ -82,3 +84,24 @@ def test_partial_sums_of_consecutive_channels_are_in_different_banks() -> None:
         assert not spills or output.plane // word % 2 == 1
         spilled += spills
     assert spilled >= 10
+
+
+def test_consecutive_channels_of_maps_that_stay_are_in_different_banks() -> None:
+    whole = 0
+    for case, _ in two_level_cases(7, 60):
+        resident = held_whole(case, ("I", "O"))
+        word, layer = case.ports.map_bytes, case.layer
+        try:
+            placed = place(resident, Residence(1 << 20, 1 << 21, stored=False))
+            require_whole(resident, placed)
+        except InputError:
+            continue
+        for ring, rows, columns in (
+            (placed.I, layer.input_height, layer.input_width),
+            (placed.O, layer.output_height, layer.output_width),
+        ):
+            assert ring.plane == resident_plane(word, rows, columns)
+            assert ring.plane // word % 2 == 1
+            assert 0 <= ring.plane - rows * ring.pitch <= word
+        whole += 1
+    assert whole >= 5
