@@ -178,7 +178,8 @@ def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
         title = "Most cycles that a burst of one cluster waited for those of others"
         print_table(title, ["row", "read", "write"], waits)
     speeds: list[list[object]] = [[gain["case"], gain["predicted"], gain["measured"]] for gain in gains]
-    print_table("All HWCs against one", ["row", "predicted", "measured"], speeds)
+    if speeds:
+        print_table("All HWCs against one", ["row", "predicted", "measured"], speeds)
     apart = {result["case"]: result for result in results}
     pairs = [(apart[name], apart[f"{name}, together"]) for name in apart if f"{name}, together" in apart]
     reads: list[list[object]] = [
