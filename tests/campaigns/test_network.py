@@ -45,6 +45,7 @@ def ran(seed: int, folder: Path, hardware: Hardware, simulator: Simulator) -> li
     return found
 
 
+@pytest.mark.nightly
 def test_a_network_under_icarus(tmp_path: Path, hardware: Hardware) -> None:
     assert len(ran(10, tmp_path, hardware, "icarus")) == 4
 

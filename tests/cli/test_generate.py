@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from hwgen.arch.registers.control import Status
 from hwgen.export.hwc import hwc_memories
 from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
@@ -67,6 +69,7 @@ def test_unchanged_files_are_left_alone(run: Run, tmp_path: Path) -> None:
     assert stamps() == before
 
 
+@pytest.mark.nightly
 def test_an_hwc_for_each_layer(run: Run, tmp_path: Path) -> None:
     answer = run("generate", "lenet:C", "--per-layer", "--objective", "traffic", "-o", tmp_path, "--json")
     folders = [one["folder"] for one in answer.json["hardware"]]

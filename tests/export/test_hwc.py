@@ -42,7 +42,7 @@ def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
 
 def every_shape() -> list[Any]:
     """Every shape of the lanes with both widths; all but a few nightly, for each takes seconds to generate."""
-    few = {(Lanes(m=2, y=8), 8), (Lanes(m=4, c=4), 16)}
+    few = {(Lanes(m=4, c=4), 16)}
     shapes = list(product(Lanes.shapes(16, LANE_DIMS), (8, 16)))
     assert few < set(shapes)
     marks = [() if shape in few else pytest.mark.nightly for shape in shapes]

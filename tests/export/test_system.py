@@ -29,6 +29,7 @@ def test_lints_clean_with_the_waivers(folder: Path) -> None:
     assert lint(folder, "system.vlt", "system.v", top="system") == ""
 
 
+@pytest.mark.nightly
 def test_every_cluster_is_an_instance_of_one_module(folder: Path) -> None:
     text = (folder / "system.v").read_text(encoding="utf-8")
     assert text.count("module cluster(") == text.count("module hwc(") == 1

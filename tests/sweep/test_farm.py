@@ -127,7 +127,8 @@ def gone(folder: Path, seconds: float = 60) -> bool:
     return True
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("times", [1, 10])
 def test_killed_again_and_again_it_ends_as_if_undisturbed(tmp_path: Path, times: int) -> None:
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     finished(started(undisturbed, workers=1))

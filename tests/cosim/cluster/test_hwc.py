@@ -153,6 +153,7 @@ def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:
         assert np.array_equal(case.left(result), case.expected), (result.name, case.run.program.schedule.as_data())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["two_tiles"])
 def test_without_rings_it_takes_as_long_and_fetches_as_much_as_one_that_stands_alone(name: str) -> None:
     schedules = schedules_for(hwc(name), Random("alike"), 3, most_macs=6000)

@@ -59,7 +59,7 @@ def test_expected_accesses_add_up_to_the_prediction(name: str) -> None:
             assert (len(accesses), marked) == (counts[keys[called]].words, counts[keys[called]].bytes), kind
 
 
-@pytest.mark.parametrize("window", [1 << 20, 100])
+@pytest.mark.parametrize("window", [1 << 20, pytest.param(100, marks=pytest.mark.nightly)])
 def test_a_layer_without_a_difference_tells_none(window: int) -> None:
     assert told(window) == []
 

@@ -215,6 +215,7 @@ def test_what_the_hardware_cannot_run_is_refused_before_anything_runs() -> None:
         cosimulate(SCHEDULES, hwc("fig8"))
 
 
+@pytest.mark.nightly
 @pytest.mark.icarus
 def test_waves_are_recorded_under_icarus(tmp_path: Path, icarus: None) -> None:
     schedules = SCHEDULES[:2]

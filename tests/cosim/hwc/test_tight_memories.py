@@ -1,5 +1,7 @@
 """Memories with room for little more than a box: nothing is overwritten that is still in use."""
 
+import pytest
+
 from cosim.hwc.results import cosimulate
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
@@ -8,6 +10,7 @@ from hwgen.ir.schedule import Loop, Marker, Schedule
 from tests.random.layers import order_from
 
 
+@pytest.mark.nightly
 def test_a_slab_of_few_channels_waits_for_as_much_room_as_one_of_many() -> None:
     """The last tile of channels has two of three; a slab is claimed as a whole, so it has to fit as a whole."""
     layer = Layer(
