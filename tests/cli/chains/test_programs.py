@@ -30,7 +30,7 @@ from tests.random.layers import hwc, random_layer, schedules_for
 
 NAMES = ("fig8", "everything", "partial_sums")
 """HWCs that other tests of every run simulate, too: their builds are there. All but the first: 16 bits, too."""
-SETS, FEWER_SETS = 20, 4
+SETS, FEWER_SETS = 20, 6
 """How many nightly, and in every run."""
 SIMULATED = 4
 """The set that is simulated in every run; nightly all of them are."""
