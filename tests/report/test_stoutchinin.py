@@ -145,10 +145,11 @@ def brute_force(loops: str, layer: Layer) -> dict[int, int]:
 @pytest.mark.parametrize("number", [0, pytest.param(97, marks=pytest.mark.nightly)])
 def test_an_order_reaches_what_brute_force_reaches(number: int) -> None:
     layer = Layer(**{**TINY.model_dump(), "kernel": (2, 2), "output_width": 2, "padding": (0, 0, 0, 0)})
-    found, sizes = brute_force(published_loops()[number], layer), (14, 30, 60)
+    loops, sizes = published_loops()[number], (14, 30, 60)
+    found = brute_force(loops, layer)
     least = [min(total for need, total in found.items() if need <= size) for size in sizes]
-    limits = [least[0], least[1] - 1, least[2]]
-    assert least_by_order(layer, sizes, limits)[number] == [least[0], None, least[2]]
+    assert least_by_order(layer, sizes, least, orders=[loops]) == [least]
+    assert least_by_order(layer, sizes, [one - 1 for one in least], orders=[loops]) == [[None] * 3]
 
 
 def test_several_buffer_sizes_at_once_are_as_one_by_one() -> None:

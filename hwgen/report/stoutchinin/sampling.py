@@ -67,19 +67,24 @@ def sampled(layer: Layer, buffer_bytes: Sequence[int], bits: Bits = EIGHT_BITS) 
 
 
 def least_by_order(
-    layer: Layer, buffer_bytes: Sequence[int], limits: Sequence[int], bits: Bits = EIGHT_BITS
+    layer: Layer,
+    buffer_bytes: Sequence[int],
+    limits: Sequence[int],
+    bits: Bits = EIGHT_BITS,
+    orders: Sequence[str] | None = None,
 ) -> list[list[int | None]]:
-    """For each of the 180 orders its least bytes over all integer tile sizes at each buffer size.
+    """For each order its least bytes over all integer tile sizes at each buffer size.
 
     Parameters
     ----------
     buffer_bytes : in ascending order.
     limits : for each size; None is found where the least exceeds it. They must not ascend.
+    orders : loops as `published_loops` has them; None: all of those.
     """
     t = tables(layer, bits, Target())
     lists = _lists(t, steps_allowed(layer, Target(), None))
     below = np.array(limits, dtype=np.float64) + 1
-    return [_least(t, lists, _offered_by((loops,)), buffer_bytes, below) for loops in published_loops()]
+    return [_least(t, lists, _offered_by((loops,)), buffer_bytes, below) for loops in orders or published_loops()]
 
 
 def _lists(t: Tables, allowed: Mapping[Dim, Bools]) -> Lists:

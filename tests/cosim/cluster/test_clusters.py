@@ -77,9 +77,10 @@ def test_counts_and_outputs_at_full_rate_and_with_random_stalls(name: str) -> No
     free = cosimulate_clusters(cases(name), hardware(name), fast=False)
     check(free)
     check_cycles(free)
-    stalled = cosimulate_clusters(cases(name)[::2], hardware(name), fast=False, stalls=True, timing=TIMING)
+    every = 2 if name == "fig8" else 1  # of the one that every run simulates half of the cases
+    stalled = cosimulate_clusters(cases(name)[::every], hardware(name), fast=False, stalls=True, timing=TIMING)
     check(stalled)
-    for one, other in zip(free[::2], stalled, strict=True):
+    for one, other in zip(free[::every], stalled, strict=True):
         assert one.measured == other.measured  # row misses included
         assert one.cycles < other.cycles
 
