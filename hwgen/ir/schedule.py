@@ -125,7 +125,7 @@ class Schedule(Value):
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The loops alone, outermost first."""
-        return tuple(item for item in self.nest if isinstance(item, Loop))
+        return tuple([item for item in self.nest if isinstance(item, Loop)])
 
     def marked_loop(self, array: ArrayName, level: Level = LOCAL) -> int | None:
         """Index into `loops` of the loop that the array's marker stands above; None without a marker."""

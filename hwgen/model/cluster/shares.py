@@ -24,21 +24,18 @@ from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.levels import local_level, over_loops, run_depth, spread_side_by_side, tile_depth
 from hwgen.model.core.access import (
-    Ranges,
     Window,
     column_words,
     depths,
     new_groups,
-    ranges_of,
     window_of,
 )
 from hwgen.model.core.biases import bias_depth
 from hwgen.model.core.prediction import PerOperand
+from hwgen.model.core.ranges import Ints, Ranges, ranges_of
 from hwgen.model.core.words import weight_words, words_of
 
 __all__ = ["replicated_words", "shares"]
-
-Ints = NDArray[np.int64]
 
 
 def shares(schedule: Schedule, hwcs: int, *, multicast: bool = False) -> tuple[Counts, ...]:

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import memory_units
@@ -34,21 +33,19 @@ from hwgen.ir.layer import IMAGE, LOOP_DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.core.biases import bias_depth, biases_kept
 from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
+from hwgen.model.core.ranges import Ints, Ranges, ranges_of
 from hwgen.model.core.words import weight_words, words_of
 
 __all__ = [
-    "Ranges",
     "allocation",
     "column_words",
     "depths",
     "new_groups",
     "operand_traffic",
     "predict",
-    "ranges_of",
     "window_of",
 ]
 
-Ints = NDArray[np.int64]
 Accesses = dict[tuple[str, Operand, Direction], Access]
 
 
@@ -102,50 +99,6 @@ def allocation(schedule: Schedule) -> PerOperand:
     the largest tile.
     """
     return predict(schedule).allocation
-
-
-# --- ranges: how loops cut a dimension ---
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Half-open ranges of a dimension, ascending, which is program order.
-
-    ``first`` marks those that start an execution of the last loop.
-    """
-
-    start: Ints
-    stop: Ints
-    first: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    @property
-    def sizes(self) -> Ints:
-        """Length of each range."""
-        return self.stop - self.start
-
-    def split(self, step: int) -> "Ranges":
-        """The ranges into which a loop of this step cuts them."""
-        numbers = -(-self.sizes // step)
-        offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-        start = np.repeat(self.start, numbers) + offset * step
-        return Ranges(start, np.minimum(start + step, np.repeat(self.stop, numbers)), offset == 0)
-
-
-def ranges_of(schedule: Schedule, dim: Dim, depth: int) -> Ranges:
-    """The ranges of one dimension that iterations of ``loops[depth - 1]`` cover; ``first`` refers to that loop.
-
-    If that loop runs over another dimension, every range is a first one.
-    """
-    ranges = Ranges(np.zeros(1, np.int64), np.array([schedule.layer.loop_extents[dim]]), np.ones(1, np.bool_))
-    for loop in schedule.loops[:depth]:
-        if loop.dim == dim:
-            ranges = ranges.split(loop.step)
-    if depth == 0 or schedule.loops[depth - 1].dim != dim:
-        return Ranges(ranges.start, ranges.stop, np.ones(len(ranges), np.bool_))
-    return ranges
 
 
 def depths(schedule: Schedule, array: ArrayName) -> tuple[int, int]:
