@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 
 import cosim.sim.compiling
-from cosim.cluster.model import FAST_COMPILED, SHARED
+from cosim.cluster.model import FAST_COMPILED, QUICK_COMPILED, SHARED
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import DRAM
-from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
+from cosim.sim.build import FAST, HARNESS, QUICK
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
 from cosim.sim.library import SimulatedLibrary
 from cosim.sim.rewriting.design_text import MODULES, for_long_runs
