@@ -50,12 +50,12 @@ def system_verilog(parameters: SystemParameters, *, keep_init: bool = False) -> 
     return heading + f"{DIGEST}{system_digest(parameters)}\n" + "".join(parts)
 
 
-def system_files_of(parameters: SystemParameters, *, keep_init: bool = False) -> dict[str, str]:
+def system_files_of(parameters: SystemParameters, text: str | None = None) -> dict[str, str]:
     """One system, file by file: Verilog, waivers, registers of all clusters, and what there is of one cluster.
 
-    ``keep_init`` : the Verilog has initial values of the registers.
+    ``text`` : the Verilog, if it has been made before.
     """
-    text = system_verilog(parameters, keep_init=keep_init)
+    text = text or system_verilog(parameters)
     of_cluster = cluster_files_of(parameters.cluster, text)
     registers = cluster_registers(parameters.cluster)
     last = max(register.address for register in registers)

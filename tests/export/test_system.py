@@ -37,12 +37,12 @@ def test_every_cluster_is_an_instance_of_one_module(folder: Path) -> None:
     assert text == system_verilog(PARAMETERS)
 
 
-def test_registers_are_in_windows(folder: Path) -> None:
-    told = json.loads((folder / "system.json").read_text(encoding="utf-8"))
+def test_registers_are_in_windows() -> None:
+    files = system_files_of(PARAMETERS, "// Verilog that is made elsewhere\n")
+    told = json.loads(files["system.json"])
     assert (told["clusters"], told["window_bytes"]) == (2, WINDOW_BYTES)
-    header = (folder / "system.h").read_text(encoding="utf-8")
-    assert "#define SYSTEM_CLUSTERS 2u\n#define SYSTEM_WINDOW_BYTES 0x1000u\n" in header
-    assert "cluster cluster[2] @ 0x0 += 0x1000;" in (folder / "system_registers.rdl").read_text(encoding="utf-8")
+    assert "#define SYSTEM_CLUSTERS 2u\n#define SYSTEM_WINDOW_BYTES 0x1000u\n" in files["system.h"]
+    assert "cluster cluster[2] @ 0x0 += 0x1000;" in files["system_registers.rdl"]
 
 
 @pytest.mark.parametrize("clusters", [1, MOST_MASTERS + 1])

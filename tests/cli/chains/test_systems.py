@@ -71,6 +71,7 @@ def test_every_partition_is_run_and_the_last_one_stalled(
         }
         return [SimpleNamespace(as_json=lambda: found)]
 
+    monkeypatch.setattr(hwgen.campaigns.cluster, "generated_cluster", repr)
     monkeypatch.setattr(hwgen.campaigns.cluster, "cosimulate_systems", simulated)
     answer = run("regress-clusters", *arguments, "--clusters", "4", "-o", tmp_path / "results")
     ways = ["KS", "KS&OFM", "OFM"]

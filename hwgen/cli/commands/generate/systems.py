@@ -10,6 +10,7 @@ from hwgen.cli.clusters import Sharing
 from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file
 from hwgen.cli.console import print_table
 from hwgen.cli.workload import Work
+from hwgen.export.cached import generated_system
 from hwgen.export.cluster_program import cluster_program_files
 from hwgen.export.system import system_digest, system_files_of
 from hwgen.ir.document import InputError
@@ -82,7 +83,8 @@ def make_systems(
         return compile_system(schedule, hardware, sharing.clusters, partition)
 
     def make(inside: Path, parameters: SystemParameters, members: tuple[SystemProgram, ...]) -> GeneratedSystem:
-        return GeneratedSystem(inside, parameters, system_files_of(parameters, keep_init=keep_init), members)
+        text = generated_system(parameters, keep_init=keep_init)
+        return GeneratedSystem(inside, parameters, system_files_of(parameters, text), members)
 
     def parameters_of(program: SystemProgram) -> SystemParameters:
         return SystemParameters(program.programs[0].hardware, sharing.clusters)
