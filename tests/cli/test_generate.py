@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.arch.registers.control import Status
 from hwgen.export.hwc import hwc_memories
-from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
+from hwgen.ir.hardware import load_hardware, save_hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, load_schedule, save_schedule
 from hwgen.lower.cluster.program import compile_cluster
@@ -102,17 +102,16 @@ def test_refusals_leave_nothing_behind(run: Run, tmp_path: Path) -> None:
 
 def test_a_cluster_and_its_programs(run: Run, tmp_path: Path) -> None:
     schedule = cases("fig8")[0]
-    one_hwc = hardware("fig8").model_copy(update={"cluster": Cluster(hwcs=1, tcdm=1 << 16)})
     save_schedule(schedule, tmp_path / "s.yaml")
-    save_hardware(one_hwc, tmp_path / "h.yaml")
+    save_hardware(hardware("fig8"), tmp_path / "h.yaml")
     answer = run("generate", tmp_path / "s.yaml", "--hardware", tmp_path / "h.yaml", "-o", tmp_path / "rtl", "--json")
     assert (answer.status, answer.err) == (0, "")
     (cluster,) = answer.json["clusters"]
-    assert (cluster["parameters"]["hwcs"], cluster["parameters"]["tcdm_bytes"]) == (1, 1 << 16)
+    assert (cluster["parameters"]["hwcs"], cluster["parameters"]["tcdm_bytes"]) == (4, 1 << 16)
     for name in cluster["files"]:
         assert (tmp_path / "rtl" / name).stat().st_size > 0
     (layer,) = cluster["layers"]
-    program = compile_cluster(schedule, one_hwc)
+    program = compile_cluster(schedule, hardware("fig8"))
     words = (tmp_path / "rtl" / "programs" / f"{layer['layer']}.hex").read_text().split()
     assert [int(word, 16) for word in words] == program.words.tolist()
     told = json.loads((tmp_path / "rtl" / "programs" / f"{layer['layer']}.json").read_text())

@@ -39,7 +39,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Simulated:
 
 
 def pretending(monkeypatch: pytest.MonkeyPatch, changed: Mapping[int, Any]) -> Simulated:
-    """Simulations that are none; ``changed`` has other cycles, by the HWCs of the run."""
+    """Simulations that are none, of no Verilog; ``changed`` has other cycles, by the HWCs of the run."""
     asked: Simulated = []
 
     def run(schedules: list[Schedule], hardware: Hardware, *, stalls: bool, fast: bool) -> list[LayerResult]:
@@ -54,6 +54,7 @@ def pretending(monkeypatch: pytest.MonkeyPatch, changed: Mapping[int, Any]) -> S
         )  # fmt: skip
         return [replace(result, **changed.get(cluster.hwcs, {}))]
 
+    monkeypatch.setattr(hwgen.campaigns.cluster, "generated_cluster", repr)
     monkeypatch.setattr(hwgen.campaigns.cluster, "cosimulate_clusters", run)
     monkeypatch.setattr(
         hwgen.campaigns.cluster, "search_fewest_cycles", lambda *_, **__: SimpleNamespace(schedule=ROWS)
