@@ -31,7 +31,7 @@ DRAM_LOG2, TCDM_LOG2 = 18, 16
 
 SOURCES = ("dma.sv", *DRAM, "tcdm_port.sv")
 OTHERS = ("dma.vlt", "library.cpp")
-FLAGS = ["-O2", "-fno-tree-vectorize"]
+FLAGS = ["-Og"]
 
 
 def wrapper(parameters: DmaParameters) -> str:
