@@ -28,7 +28,7 @@ from hwgen.search.core.batch import Request, search_layers
 from tests.cli.command_line import Run, refused
 from tests.random.layers import hwc, random_layer, schedules_for
 
-NAMES = ("fig8", "everything", "partial_sums")
+NAMES = ("fig8", "everything", "sums_of_channels")
 """HWCs that other tests of every run simulate, too: their builds are there. All but the first: 16 bits, too."""
 SETS, FEWER_SETS = 20, 6
 """How many nightly, and in every run."""
@@ -119,7 +119,7 @@ def test_the_simulator_is_asked_for_the_same_run_to_the_byte(
             layers.add((values["shift"], values["relu"], values["ceiling"] < 127, values.get("wide", 0)))
     assert {relu for _, relu, _, _ in layers} == {low for _, _, low, _ in layers} == {False, True}
     assert {wide for *_, wide in layers} == {0, 1}
-    assert len({shift for shift, *_ in layers}) > 5
+    assert len({shift for shift, *_ in layers}) >= 5
 
 
 def results(answer: Any) -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ def test_outputs_and_counts_are_those_of_cosim(run: Run, tmp_path: Path, number:
 def rtl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder ``rtl`` for schedules of 8 and 16 bits, generated, and the schedules in ``set``."""
     folder = tmp_path_factory.mktemp("program")
-    hardware = hwc("columns")
+    hardware = hwc("everything")
     save_hardware(hardware, folder / "hardware.yaml")
     schedules = schedules_for(hardware, Random("program"), 4, 3000)
     assert {schedule.bits.I for schedule in schedules} == {8, 16}

@@ -9,6 +9,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
+from tests.cosim.hwc.test_throughput import SMALL, STREAMS
 from tests.model.hwc.test_cycles import LEAST, one_operation
 from tests.random.layers import order_from, schedules_for
 
@@ -85,15 +86,11 @@ def layer_of(kernel: int, stride: int, channels: int) -> Layer:
 
 def test_layers_of_many_tiles() -> None:
     """A hundred thousand cycles in the shape that layers at full size have: tiles of a kind are played once."""
-    lanes = Lanes(m=8, x=2)
-    order = order_from("m y x O c I k W l m y x")
     schedules = []
     for layer in (layer_of(3, 1, 32), layer_of(1, 1, 128), layer_of(3, 2, 64)):
-        steps = iter((8, min(7, layer.output_height), 4, 1, 1, 1, 8, 1, 2))
-        nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in order)
-        schedules.append(Schedule(layer=layer, nest=nest, lanes=lanes))
-    buffers = {"I": 160, "W": 32, "O": 960}
-    hardware = Hardware(name="typical", lanes=lanes, budget=2048, buffers=buffers, order=order)
-    for result in cosimulate(schedules, hardware, fast=False, seed=1):
+        steps = iter((8, 1, layer.output_width, 1, 1, 1, 1, 1, layer.output_width))
+        nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in order_from(STREAMS))
+        schedules.append(Schedule(layer=layer, nest=nest, lanes=Lanes(x=16)))
+    for result in cosimulate(schedules, SMALL, fast=False, seed=1):
         assert result.passed, result.failures
         assert off(result) <= 0.001 * result.cycles, result.as_json()["cycles"]

@@ -11,6 +11,13 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
+from tests.random.layers import order_from
+
+LANES = Lanes(x=16)
+STREAMS = "m y x O c I k W l m y x"
+SMALL = Hardware(
+    name="small", lanes=LANES, budget=1024, buffers={"I": 128, "W": 64, "O": 768}, order=order_from(STREAMS)
+)
 
 
 def layer(name: str, *, kernel: int, stride: int = 1, padding: int = 0, outputs: int = 24) -> Layer:
@@ -34,8 +41,8 @@ def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, 
     """Cycles that were spent on multiplying, in waiting for the input, and for weights; the run must be right."""
     steps = [Loop("m", 12 // rows), Loop("y", rows), Loop("x", 14), Marker(("O",)), Loop("c", 1), Marker(("I",))]
     steps += [Loop("k", 1), Marker(("W",)), Loop("l", 1), Loop("m", 1), Loop("y", 1), Loop("x", 14)]
-    schedule = Schedule(layer=of, nest=tuple(steps), lanes=Lanes(x=16))
-    run = prepare(compile_layer(schedule, Hardware(name="small", budget=1024, buffers=buffers, lanes=Lanes(x=16))))
+    schedule = Schedule(layer=of, nest=tuple(steps), lanes=LANES)
+    run = prepare(compile_layer(schedule, SMALL.model_copy(update={"buffers": buffers})))
     (outcome,) = run_jobs(generated(run.program.parameters), [run.job], fast=False)
     result = judge(run, outcome, "verilator")
     assert result.passed, result.failures
@@ -55,7 +62,8 @@ def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, 
     ids=lambda value: value.name if isinstance(value, Layer) else "",
 )
 def test_streams_keep_up(of: Layer, rows: int) -> None:
-    iterations, input_, weight = stalls(of, rows=rows, buffers={"I": 128, "W": 64, "O": 768})
+    assert SMALL.buffers is not None
+    iterations, input_, weight = stalls(of, rows=rows, buffers=SMALL.buffers)
     assert input_ + weight < 0.01 * iterations
 
 

@@ -74,6 +74,7 @@ def test_cycles_of_clusters_that_do_one_thing_after_the_other() -> None:
     assert [one.predicted_cycles - one.cycles for one in results[3:]] == [0, 0]
 
 
+@pytest.mark.nightly
 def test_the_harness_of_long_runs(tmp_path: Path) -> None:
     """Its memories cannot stall; compiling it is what takes long."""
     (tmp_path / "sim").mkdir()
