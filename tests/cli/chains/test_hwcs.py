@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 import hwgen.cli.commands.cosim
+import hwgen.cli.commands.generate.generate
 import hwgen.cli.commands.synth
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
@@ -137,9 +138,12 @@ def test_several_hwcs(
     assert run("cosim", "found").status == 0
     assert sorted(simulated, key=str) == sorted(
         (([one["layer"]], hardware) for one, hardware in zip(schedules, beside, strict=True)), key=str)  # fmt: skip
+    monkeypatch.setattr(hwgen.cli.commands.generate.generate, "generated", lambda given, **_: f"// {given}\n")
     answer = run("generate", "found", "-o", "rtl", "--json")
     for one, hardware in zip(schedules, beside, strict=True):
         assert load_hardware(Path("rtl", one["hardware"], "hardware.yaml")) == hardware
+    texts = {Path("rtl", one["hardware"], "hwc.v").read_text(encoding="utf-8") for one in schedules}
+    assert texts == {f"// {given}\n" for given in parameters}
     assert {one["folder"] for one in answer.json["hardware"]} == {f"rtl/{one['hardware']}" for one in schedules}
     synthesised: list[HwcParameters] = []
 
