@@ -243,7 +243,7 @@ class _SmallLayer:
     def sources(self) -> list[Indices]:
         """Addresses of the touched input [c, h, w], the packed weights, the biases and the partial sums."""
         v, e = self._values, self._extents
-        channels = np.arange(self._groups * v["group_inputs"])
+        channels = (np.arange(self._groups)[:, None] * v["group_inputs"] + np.arange(e["c"])).ravel()
         rows, columns = self._lines
         inputs = (
             v["input_base"]
@@ -336,7 +336,7 @@ class _SmallLayer:
         layer = Layer.model_construct(
             name="part",
             op="conv",
-            input_channels=self._groups * v["group_inputs"],
+            input_channels=self._groups * e["c"],
             output_channels=e["m"],
             input_height=v["input_height"],
             input_width=v["input_width"],

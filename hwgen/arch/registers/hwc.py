@@ -141,7 +141,7 @@ def _settings(parameters: HwcParameters) -> Iterator[Content]:
     yield setting("padding_top", bits, "Padded rows above the input")
     yield setting("padding_left", bits, "Padded columns left of the input")
     yield setting("group_outputs", bits, "Output channels of one group")
-    yield setting("group_inputs", bits, "Input channels of one group")
+    yield setting("group_inputs", bits, "Input channels from one group to the next")
     if parameters.wide:
         yield setting("wide", 1, "Operands have 16 bits, on half of the lanes; else 8 bits")
         yield setting("product_shift", 5, "Bits that each product is shifted right before it is added")

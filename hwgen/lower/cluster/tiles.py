@@ -97,6 +97,8 @@ class TileCommands:
         shape, corner = self._shape(part.ranges)
         values = dict(self._values(shape))
         values |= self._input_base(tile, part.ranges, corner)
+        if shape.groups > 1:
+            values |= self._group_distance(tile, shape.groups)
         values |= self._weight_base(tile, part.ranges)
         values |= self._output_bases(tile, part.ranges)
         reduction = [(part.ranges[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
@@ -233,6 +235,17 @@ class TileCommands:
         low = plane + rows[0][0] * ring.pitch + ring.element * columns[0][0] // word * word
         base = ring.physical(low) + address - low
         return {"input_base": base}
+
+    def _group_distance(self, tile: int, groups: int) -> dict[str, int]:
+        """Channels from one group to the next: what the tile holds of each; a slice may take a part of it."""
+        low, high = self._stay("I", tile).ranges[C]
+        most = 1 << self.parameters.position_bits
+        if (groups - 1) * (high - low) >= most:
+            raise InputError(
+                f"{self._layer.name}: input channels of {groups} groups in a tile: expected below {most}, "
+                f"got {(groups - 1) * (high - low)} before the last one"
+            )
+        return {"group_inputs": high - low}
 
     def _packed_weights(self, depth: int) -> tuple[PackedWeights, int]:
         """The packing of a tile of weights in the TCDM, and how many of its loops cut it into slices."""

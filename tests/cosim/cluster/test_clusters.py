@@ -18,8 +18,9 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.registers.errors import ClusterError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Ports
+from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.schedule import ARRAYS, Marker, Schedule
+from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
@@ -122,6 +123,21 @@ def test_clusters_that_scale_the_sums_of_channels(name: str, requantisers: int) 
     check(free)
     check_cycles(free)
     check(cosimulate_clusters(schedules, scaling, fast=False, stalls=True, timing=TIMING))
+
+
+@pytest.mark.parametrize("held", [3, 2])
+def test_groups_of_which_an_hwc_takes_a_part_of_the_channels(held: int) -> None:
+    """A tile of I has so many channels of each of two groups; each start takes one of them."""
+    layer = Layer(
+        name="grouped", input_channels=6, output_channels=4, input_height=5, input_width=18, output_height=5,
+        output_width=18, kernel=(3, 3), padding=(1, 1, 1, 1), groups=2,
+    )  # fmt: skip
+    tiles = (Marker(("I",), TCDM), Marker(("O",), TCDM), Loop("c", held), Marker(("W",), TCDM))
+    slices = (Loop("k", 2), Loop("c", 1), Loop("y", 2, over="hwc"))
+    local = iter((2, 1, 16, 1, 1, 1, 1, 1))
+    order = [item if isinstance(item, Marker) else Loop(item, next(local)) for item in hardware("fig8").order or ()]
+    schedule = cases("fig8")[0].model_copy(update={"layer": layer, "nest": (*tiles, *slices, *order)})
+    check(cosimulate_clusters([schedule], hardware("fig8"), fast=False))
 
 
 def test_each_schedule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
