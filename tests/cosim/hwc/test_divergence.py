@@ -50,7 +50,7 @@ def told(window: int = 1 << 20, **registers: int) -> list[str]:
 
 @pytest.mark.parametrize("name", HWCS)
 def test_expected_accesses_add_up_to_the_prediction(name: str) -> None:
-    for schedule in schedules_for(hwc(name), Random(f"expected {name}"), 12, most_macs=15000):
+    for schedule in schedules_for(hwc(name), Random(f"expected {name}"), 6, most_macs=15000):
         program, counts = compile_layer(schedule, hwc(name)), predict(schedule).counts
         keys = {f"{operand} {direction}": key for key in EXPECTED.values() for _, operand, direction in [key]}
         for kind, called in KINDS.items():

@@ -135,6 +135,7 @@ def test_free_lanes_and_memories() -> None:
     assert spent == sorted(spent, reverse=True)
 
 
+@pytest.mark.nightly
 def test_one_hwc_for_all_layers() -> None:
     """The least traffic is that of the best shape; the choice is within the slack, and never slower."""
     rng = Random(2)
