@@ -16,7 +16,7 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
-from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers
+from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers, check_group_distance
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement, input_lines
 from hwgen.model.cluster.tile_order import Ranges
 from hwgen.model.core.biases import bias_depth
@@ -98,7 +98,7 @@ class TileCommands:
         values = dict(self._values(shape))
         values |= self._input_base(tile, part.ranges, corner)
         if shape.groups > 1:
-            values |= self._group_distance(tile, shape.groups)
+            values |= self._group_distance(tile, shape)
         values |= self._weight_base(tile, part.ranges)
         values |= self._output_bases(tile, part.ranges)
         reduction = [(part.ranges[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
@@ -236,15 +236,10 @@ class TileCommands:
         base = ring.physical(low) + address - low
         return {"input_base": base}
 
-    def _group_distance(self, tile: int, groups: int) -> dict[str, int]:
+    def _group_distance(self, tile: int, shape: Layer) -> dict[str, int]:
         """Channels from one group to the next: what the tile holds of each; a slice may take a part of it."""
         low, high = self._stay("I", tile).ranges[C]
-        most = 1 << self.parameters.position_bits
-        if (groups - 1) * (high - low) >= most:
-            raise InputError(
-                f"{self._layer.name}: input channels of {groups} groups in a tile: expected below {most}, "
-                f"got {(groups - 1) * (high - low)} before the last one"
-            )
+        check_group_distance(shape, high - low, self.parameters)
         return {"group_inputs": high - low}
 
     def _packed_weights(self, depth: int) -> tuple[PackedWeights, int]:

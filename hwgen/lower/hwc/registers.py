@@ -8,12 +8,12 @@ from hwgen.arch.layout import MemoryLayout, row_pitch, sum_pitch
 from hwgen.arch.registers.hwc import input_spans
 from hwgen.arch.registers.loop_counts import LoopCounts, loop_counts
 from hwgen.ir.document import InputError
-from hwgen.ir.layer import OUTPUT_DIMS, Dim
+from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.biases import bias_depth
 from hwgen.model.hwc.input_tiles import Range, lines_touched, pieces_of, tiles_overlap
 
-__all__ = ["Placement", "RegisterValues", "bias_registers"]
+__all__ = ["Placement", "RegisterValues", "bias_registers", "check_group_distance"]
 
 PHASES = 4
 
@@ -62,6 +62,15 @@ def bias_registers(parameters: HwcParameters, depth: int) -> dict[str, int]:
     """The register that says where biases stay: within the part of the nest inside ``depth`` loops."""
     stays = sum((j >= depth) << i for i, j in enumerate(parameters.bias_loops))
     return {"bias_stays": stays} if parameters.bias_loops else {}
+
+
+def check_group_distance(layer: Layer, distance: int, parameters: HwcParameters) -> None:
+    """Raise `InputError` where the first channel of the last group, so many from group to group, has no position."""
+    last, most = (layer.groups - 1) * distance, 1 << parameters.position_bits
+    if last >= most:
+        raise InputError(
+            f"{layer.name}: groups: expected the input channels before the last one below {most}, got {last}"
+        )
 
 
 class RegisterValues:
@@ -199,6 +208,7 @@ class RegisterValues:
                     f"{self.layer.name}: nest: output channels {start} to {stop - 1} of one iteration at I's marker "
                     f"cross a border between groups of {size}"
                 )
+        check_group_distance(self.layer, self.layer.channels_per_group, self.parameters)
 
     def _most_rows(self) -> int:
         taps = self.pieces("k", self._input_depth)

@@ -10,10 +10,12 @@ from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Ports
+from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import Requantisation, Scale
-from hwgen.ir.schedule import Schedule
+from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer, with_output_at_reduction
 from hwgen.model.core.access import predict
+from tests.random.layers import HWCS, hwc
 from tests.random.nests import cases
 
 FIG_8: list[dict[str, Any]] = [
@@ -203,3 +205,20 @@ def test_marker_of_o_above_outputs_means_the_same_further_in() -> None:
         moved += runnable is not case
         idle += len(runnable.loops) > len(case.loops)
     assert moved > idle > 20
+
+
+@pytest.mark.parametrize("groups", [32, 33])
+def test_groups_whose_channels_have_no_position_are_refused(groups: int) -> None:
+    """Of 8 channels each, on positions of 8 bits: the gateware would begin again at the first channel."""
+    layer = Layer(name="many", input_channels=8 * groups, output_channels=groups, input_height=2, input_width=4,
+                  output_height=2, output_width=4, kernel=(1, 1), groups=groups)  # fmt: skip
+    hardware = hwc("fig8")
+    steps = iter((1, 1, 4, 1, 1, 1, 1, 1))
+    nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in hardware.order or ())
+    schedule = Schedule(layer=layer, nest=nest, lanes=HWCS["fig8"][0])
+    assert hardware.position_bits == 8
+    if groups == 32:
+        compile_layer(schedule, hardware)
+    else:
+        with pytest.raises(InputError, match=r"many: groups: .* below 256, got 256"):
+            compile_layer(schedule, hardware)
