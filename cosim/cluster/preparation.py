@@ -89,9 +89,14 @@ def prepare_cluster(
     data : what the layer computes with; random by default.
     written : what runs instead of the program that the schedule is compiled to.
     """
-    rng = np.random.default_rng([seed, index if stream is None else stream])
+    stream = index if stream is None else stream
+    rng = np.random.default_rng([seed, stream])
     data = data or random_data(schedule.layer, rng, schedule.bits.I)
-    requantisation = requantisation_for(schedule, seed, index if stream is None else stream)
+    requantisation = requantisation_for(schedule, seed, stream)
+    if written is not None and requantisation is not None:
+        # Scales are data. Zero points and bounds are settings in the words of the program: those of the layer.
+        said = schedule.layer.requantisation_at(schedule.bits.O)
+        requantisation = replace(said, scales=requantisation.scales)
     program = compile_cluster(schedule, hardware, serial=serial, requantisation=requantisation)
     timing = timing or program.cluster.dram or Dram()
     port = DramPort(program.cluster.axi_bits, timing)

@@ -108,9 +108,11 @@ class ProgramFile(Value):
         """The registers for the driver."""
         return [Write(entry.name, entry.address, entry.value, entry.in_memory) for entry in self.registers]
 
-    def _require_settings(self, parameters: HwcParameters, where: str) -> None:
-        """Refuse other registers than the HWC has, and settings that contradict each other."""
-        values = {entry.name: entry.value for entry in self.registers}
+    def _require_settings(self, parameters: HwcParameters, values: Mapping[str, int], where: str) -> None:
+        """Refuse other registers than the HWC has, and settings that contradict each other.
+
+        ``values`` : all settings by name, those that are constants of the HWC, too.
+        """
         expected = [register.name for register in layer_settings(hwc_registers(parameters))]
         if missing := [name for name in expected if name not in values]:
             raise InputError(f"{where}: registers: expected {missing[0]} among them")
@@ -123,7 +125,8 @@ class ProgramFile(Value):
             layout = MemoryLayout(schedule=schedule, **regions)
         except TypeError:
             raise InputError(f"{where}: regions: expected input, weights, bias, output and partial") from None
-        self._require_settings(parameters, where)
+        values = dict(parameters.constants) | {entry.name: entry.value for entry in self.registers}
+        self._require_settings(parameters, values, where)
         return Program(
             schedule=schedule,
             parameters=parameters,
@@ -131,15 +134,15 @@ class ProgramFile(Value):
             start=(self.start.address, self.start.value),
             status=self.status.address,
             layout=layout,
-            requantisation=self._requantisation(schedule),
+            requantisation=self._requantisation(schedule, values),
         )
 
-    def _requantisation(self, schedule: Schedule) -> Requantisation:
-        """What becomes of sums: what the layer says, or the settings where sums are scaled."""
+    def _requantisation(self, schedule: Schedule, values: Mapping[str, int]) -> Requantisation:
+        """What becomes of sums: what the layer says, or the settings, ``values``, where sums are scaled."""
         said = schedule.layer.requantisation_at(schedule.bits.O)
         if schedule.requantisation == "shift":
             return said
-        return scaled_requantisation({entry.name: entry.value for entry in self.registers}, said.scales)
+        return scaled_requantisation(values, said.scales)
 
 
 def _image_name(layer: str, region: str) -> str:

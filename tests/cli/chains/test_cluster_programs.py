@@ -4,12 +4,15 @@ import json
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
 import cosim.cluster.results
+from cosim.cluster.interpreter import Machine
+from cosim.cluster.preparation import ClusterTask
 from cosim.cluster.run import ClusterJob
 from hwgen.export.cached import generated_cluster
 from hwgen.ir.hardware import save_hardware
@@ -17,6 +20,7 @@ from hwgen.ir.schedule import save_schedule
 from hwgen.lower.cluster.program import compile_cluster
 from tests.cli.command_line import Run, refused
 from tests.cosim.cluster.test_clusters import cases, hardware
+from tests.random.clusters import cluster_schedules
 
 NAME = "fig8"
 """The cluster that other tests simulate in every run, too."""
@@ -80,6 +84,37 @@ def test_the_simulator_is_asked_for_the_same_run_to_the_byte(
     for one, two in zip(ours, theirs, strict=True):
         for field in fields(ClusterJob):
             assert np.array_equal(getattr(one, field.name), getattr(two, field.name)), field.name
+
+
+def test_sums_that_are_scaled_get_the_zero_points_that_the_program_has(
+    run: Run, tmp_path: Path, asked: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the simulator is asked for is executed without it: the output is the one that is expected."""
+    machine = hardware(NAME).model_copy(update={"operand_bits": 8, "requantisation": "scaled"})
+    save_hardware(machine, tmp_path / "hardware.yaml")
+    for schedule in cluster_schedules(machine, Random(NAME), CASES):
+        save_schedule(schedule, tmp_path / "set" / f"{schedule.layer.name}.yaml")
+    work = (tmp_path / "set", "--hardware", tmp_path / "hardware.yaml")
+    assert run("generate", *work, "-o", tmp_path / "rtl").status == 0
+    tasks: list[ClusterTask] = []
+    real = cosim.cluster.results.prepare_cluster
+    monkeypatch.setattr(
+        cosim.cluster.results,
+        "prepare_cluster",
+        lambda *given, **more: tasks.append(real(*given, **more)) or tasks[-1],
+    )
+    asked(run, "cosim", "--program", tmp_path / "rtl", "--seed", 3)
+    assert len(tasks) == CASES
+    for task in tasks:
+        program, words = task.program, task.job.image.copy()
+        begin = task.job.registers["program_address"] // 4
+        tcdm = np.zeros(program.cluster.tcdm, np.uint8)
+        computer = Machine(
+            program.parameters, program.cluster.hwcs, words.view(np.uint8), tcdm, program.rings, Random(1)
+        )
+        computer.run([int(word) for word in words[begin : begin + task.job.registers["program_words"]]])
+        assert np.array_equal(program.output(words), task.expected)
+        assert len({*task.expected.flat}) > 1
 
 
 @pytest.mark.nightly

@@ -122,6 +122,18 @@ def test_the_simulator_is_asked_for_the_same_run_to_the_byte(
     assert len({shift for shift, *_ in layers}) >= 5
 
 
+def test_settings_that_the_hardware_has_as_constants_are_known_of_its_programs(
+    run: Run, tmp_path: Path, asked: Callable[..., tuple[str, Sequence[Job]]]
+) -> None:
+    """Many settings are constants of the fitted HWC, in its file and in no program."""
+    rtl = tmp_path / "rtl"
+    assert run("generate", *written(2, tmp_path), "--fitted", "-o", rtl).status == 0
+    program, theirs = asked(run, "cosim", "--program", rtl)
+    verilog, jobs = asked(run, "cosim", rtl / "schedules", "--hardware", rtl / "hardware.yaml")
+    assert program == verilog == (rtl / "hwc.v").read_text(encoding="utf-8")
+    assert not differences(jobs, theirs)
+
+
 def results(answer: Any) -> list[dict[str, Any]]:
     """All of a run but the time it took, which passed every check."""
     assert answer.status == 0, answer.out
