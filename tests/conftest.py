@@ -7,7 +7,7 @@ import shutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hwgen.cli import main
+from hwgen.cli import heartbeat, main
 from tests.cli.command_line import Answer, Run
 from tests.kernels import collected, compile_for_plans, compile_in_turn, compile_yosys
 
@@ -40,7 +40,11 @@ def yosys() -> None:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process, with what it wrote to the file descriptors themselves."""
+    """The command line in this process, with what it wrote to the file descriptors themselves.
+
+    However slow the machine, no line of progress is among it.
+    """
+    monkeypatch.setattr(heartbeat, "SECONDS", 3600.0)
 
     def answer(*arguments: object) -> Answer:
         monkeypatch.setattr("sys.argv", ["hwgen", *map(str, arguments)])

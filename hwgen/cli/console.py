@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from hwgen.cli.heartbeat import now, stage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import MULTIPLIER_NUMBERS, MULTIPLIERS
 
@@ -64,7 +65,9 @@ def print_json(data: object) -> None:
 
 
 def note(line: str) -> None:
-    """One line of progress: on standard error, and only on a terminal."""
+    """One line of progress on standard error: at once on a terminal; elsewhere if the work takes long, see
+    `hwgen.cli.heartbeat`."""
+    now(printable(line))
     console = Console(stderr=True)
     if console.is_terminal:
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
@@ -72,16 +75,23 @@ def note(line: str) -> None:
 
 @contextmanager
 def progress(total: int, what: str) -> Iterator[Any]:
-    """A progress bar on standard error, silent when that is no terminal; yields the function to call at each step.
+    """A progress bar on standard error, elsewhere than on a terminal a line now and then (`hwgen.cli.heartbeat`);
+    yields the function to call at each step.
 
     The function takes the part of a step that is done, if it is not a whole one.
     """
     console = Console(stderr=True)
     share = TextColumn("{task.percentage:>3.0f} %")
     columns = (TextColumn("{task.description}"), BarColumn(), share, MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar, stage(printable(what), total) as one:
         task = bar.add_task(what, total=total)
-        yield lambda steps=1: bar.advance(task, steps)
+
+        def step(steps: float = 1) -> None:
+            one.done += steps
+            bar.advance(task, steps)
+
+        yield step
 
 
 def print_table(

@@ -14,11 +14,16 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hwgen.cli.console import show_wide
+from hwgen.cli.heartbeat import telling
 from hwgen.cli.program.interrupts import importing
 
 __all__ = ["COMMANDS", "Commands", "Entry", "callback_of"]
 
 Wide = Annotated[bool, typer.Option("--wide", help="Show all columns of a table, however narrow the terminal.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No line of progress every ten seconds where standard error is no terminal."),
+]
 
 
 @dataclass(frozen=True)
@@ -112,18 +117,22 @@ class _Uncalled(TyperCommand):
 
 
 def callback_of(entry: Entry) -> Callable[..., Any]:
-    """The command with the option that every command has, ``--wide``."""
+    """The command with the options that every command has, ``--wide`` and ``--quiet``."""
     function = entry.function
 
     @wraps(function)
-    def run(*arguments: Any, wide: bool, **options: Any) -> Any:
+    def run(*arguments: Any, wide: bool, quiet: bool, **options: Any) -> Any:
         show_wide(wide)
-        return function(*arguments, **options)
+        with telling(quiet=quiet):
+            return function(*arguments, **options)
 
-    signature = inspect.signature(function)
-    more = inspect.Parameter("wide", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Wide)
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), more])  # type: ignore[attr-defined]
-    run.__annotations__ = {**function.__annotations__, "wide": Wide}
+    signature, ours = inspect.signature(function), {"wide": Wide, "quiet": Quiet}
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+        for name, kind in ours.items()
+    ]
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *more])  # type: ignore[attr-defined]
+    run.__annotations__ = {**function.__annotations__, **ours}
     return run
 
 

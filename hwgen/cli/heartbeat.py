@@ -1,0 +1,85 @@
+"""What long work is at, for those who do not watch a terminal: a line on standard error every ten seconds."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+__all__ = ["Stage", "now", "stage", "telling"]
+
+SECONDS = 10.0
+"""From one line to the next."""
+
+
+@dataclass(eq=False)
+class Stage:
+    """A part of the work: of ``total`` steps ``done`` are done, parts of a step included."""
+
+    what: str
+    total: float
+    done: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.what}, {int(self.done + 1e-9)} of {self.total:g}"
+
+
+@dataclass(eq=False)
+class _Doing:
+    """The last note, and the stages that are open, the innermost last."""
+
+    note: str = ""
+    stages: list[Stage] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (self.note, *map(str, self.stages)))) or "working"
+
+
+_doing = _Doing()
+
+
+def now(note: str) -> None:
+    """The work is at what the note says, until the next one."""
+    _doing.note = note
+
+
+@contextmanager
+def stage(what: str, total: float) -> Iterator[Stage]:
+    """The work is at this stage."""
+    one = Stage(what, total)
+    _doing.stages.append(one)
+    try:
+        yield one
+    finally:
+        _doing.stages.remove(one)
+
+
+@contextmanager
+def telling(*, quiet: bool) -> Iterator[None]:
+    """Within it a line every ten seconds says what the work is at: nothing on a terminal, which has bars, or if
+    ``quiet``."""
+    now("")
+    if quiet or sys.stderr is None or Console(stderr=True).is_terminal:
+        yield
+        return
+    ended = threading.Event()
+    teller = threading.Thread(target=_tell, args=(ended, SECONDS), name="heartbeat", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+
+
+def _tell(ended: threading.Event, seconds: float) -> None:
+    begun = time.monotonic()
+    while not ended.wait(seconds):
+        try:
+            sys.stderr.write(f"hwgen: {time.monotonic() - begun:.0f} s: {_doing}\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):  # nobody reads it any more
+            return
