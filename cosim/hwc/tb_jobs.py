@@ -6,10 +6,8 @@ result. Several simulators may share one folder; each job is taken by one of the
 with cocotb's clock (``gpi``), or a ``bus`` in Python.
 """
 
-import ctypes
 import json
 import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +20,6 @@ from cosim.hwc.bus_bench import BusBench
 from cosim.hwc.harness_bench import HarnessBench
 
 NO_ANSWER = 0xFFFFFFFF
-PR_SET_PDEATHSIG = 1  # Linux: a signal for this process when the one that started it ends
 
 
 class Session:
@@ -105,7 +102,6 @@ def claimed(folder: Path) -> Iterator[Path]:
 @cocotb.test()
 async def run_jobs(dut: Any) -> None:
     """Every job that is left in the folder."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     folder, around = Path(os.environ["HWGEN_JOBS"]), os.environ["HWGEN_BENCH"]
     bench = BusBench(dut) if around == "bus" else HarnessBench(dut, native=around == "native")
     session = Session(bench)

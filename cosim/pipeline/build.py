@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import subprocess
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from hwgen.export.cached import kept_verilog
 from hwgen.export.conversion import converted
 from hwgen.gateware.pipeline.pipeline import Pipeline
 from hwgen.tools.kept import kept_folder
+from hwgen.tools.processes import completed
 from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
 
 __all__ = ["PipelineBuild"]
@@ -80,9 +80,9 @@ class PipelineBuild:
             return
         if self.simulator == "icarus":
             command = ["iverilog", "-g2012", "-s", CLOCK, "-o", str(folder / "simulator"), *files]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment("icarus"))
-            if done.returncode:
-                raise ToolError(f"icarus: build failed: {done.stderr.strip().splitlines()[0]}")
+            status, printed = completed(command, environment("icarus"))
+            if status:
+                raise ToolError(f"icarus: build failed: {printed.strip().partition(chr(10))[0]}")
             return
         options = FAST if self.fast else QUICK
         try:

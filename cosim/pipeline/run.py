@@ -1,6 +1,5 @@
 """Runs pipeline programs in a simulator, and reads the results that the harness writes."""
 
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from hwgen.lower.pipeline.dram_counts import all_runs
 from hwgen.lower.pipeline.images import Images, Segment
 from hwgen.lower.pipeline.movers import load_settings, settings_by_tile
 from hwgen.lower.pipeline.program import PipelineProgram
+from hwgen.tools.processes import completed
 from hwgen.tools.toolchain import ToolError, environment
 
 __all__ = [
@@ -196,12 +196,9 @@ def _simulate(build: PipelineBuild, simulator: Path, folder: Path) -> None:
         launch({**request, "plusargs": [files]}, folder)
         return
     command = [str(simulator)] if build.simulator == "verilator" else ["vvp", "-n", str(simulator)]
-    done = subprocess.run(
-        [*command, files], capture_output=True, text=True, check=False, start_new_session=True,
-        env=environment(build.simulator),
-    )  # fmt: skip
-    if done.returncode:
-        raise ToolError(f"{build.simulator}: the simulation failed: {(done.stderr or done.stdout)[-300:]}")
+    status, printed = completed([*command, files], environment(build.simulator))
+    if status:
+        raise ToolError(f"{build.simulator}: the simulation failed: {printed[-300:]}")
 
 
 def sizes_for(jobs: Sequence[PipelineJob]) -> Sizes:

@@ -18,7 +18,7 @@ from cosim.sim.rewriting.edge import rearrange
 from hwgen.arch.bus import WORD_BITS
 from hwgen.tools.cache import sources_digest
 from hwgen.tools.kept import kept_folder
-from hwgen.tools.processes import stop
+from hwgen.tools.processes import started, stop
 from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
 
 __all__ = ["LONG", "REHEARSED_CYCLES", "VERY_LONG", "Build", "build", "failure", "launch", "start", "stop"]
@@ -185,14 +185,8 @@ def start(
     file = folder / f"{request['step']}.json"
     file.write_text(json.dumps(request), encoding="utf-8")
     with Path(f"{request['log_file']}.runner").open("wb") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "cosim.sim.launch", str(file)],
-            env={**environment(request["simulator"]), **(variables or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        command = [sys.executable, "-m", "cosim.sim.launch", str(file)]
+        return started(command, {**environment(request["simulator"]), **(variables or {})}, output=log)
 
 
 def failure(request: dict[str, Any]) -> str:

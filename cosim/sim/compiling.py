@@ -18,7 +18,7 @@ from pathlib import Path
 import cocotb_tools.config
 
 from hwgen.tools.kept import mark_used
-from hwgen.tools.processes import locked, stop
+from hwgen.tools.processes import locked, started, stop
 from hwgen.tools.toolchain import cache_folder, environment, fingerprint, verilator_root
 
 __all__ = ["UNOPTIMISED", "CommandFailed", "compile_bench", "compile_library", "compile_model", "verilate"]
@@ -210,16 +210,7 @@ def _run(commands: Sequence[Sequence[str]], log: Path) -> None:
             for command in commands:
                 file.write((" ".join(command) + "\n").encode())
                 file.flush()
-                processes.append(
-                    subprocess.Popen(
-                        command,
-                        env=environment("verilator"),
-                        stdin=subprocess.DEVNULL,
-                        stdout=file,
-                        stderr=subprocess.STDOUT,
-                        start_new_session=True,
-                    )
-                )
+                processes.append(started(command, environment("verilator"), output=file))
             failed = [command for command, process in zip(commands, processes, strict=True) if process.wait()]
         finally:
             for process in processes:

@@ -4,9 +4,7 @@ The runner prints to standard output, ends failures with SystemExit and takes it
 it may. A request holds arguments of ``Runner.build`` or ``Runner.test``, besides ``simulator`` and ``step``.
 """
 
-import ctypes
 import json
-import signal
 import sys
 from pathlib import Path
 
@@ -15,12 +13,9 @@ from cocotb_tools.runner import get_runner
 
 __all__ = ["main"]
 
-PR_SET_PDEATHSIG = 1  # Linux: a signal for this process when the one that started it ends
-
 
 def main() -> None:
     """Do what the request file says; the exit status is not 0 if it failed."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     runner = get_runner(request.pop("simulator"))
     step = request.pop("step")

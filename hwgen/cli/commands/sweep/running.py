@@ -1,8 +1,6 @@
 """What sweeps of all kinds share: where they run, how they are interrupted, the files that they leave."""
 
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +18,7 @@ from hwgen.sweep.tables.files import Asked, require_parquet, write_results
 from hwgen.sweep.tables.merge import Tables, known_tables
 from hwgen.tools.toolchain import require_tools
 
-__all__ = ["Running", "place_of", "terminated_like_interrupted"]
+__all__ = ["Running", "place_of"]
 
 
 @dataclass(frozen=True)
@@ -53,14 +51,13 @@ class Running:
             return write_results(self.folder, outcome, question)
 
         lines = Lines()
-        with terminated_like_interrupted():
-            try:
-                made = sweep(
-                    question, self.folder, self.place, self.seconds, self.attempts, lines.tell, lines.look, keep=keep
-                )
-                outcome: Outcome = made.run()
-            finally:
-                lines.clear()
+        try:
+            made = sweep(
+                question, self.folder, self.place, self.seconds, self.attempts, lines.tell, lines.look, keep=keep
+            )
+            outcome: Outcome = made.run()
+        finally:
+            lines.clear()
         return outcome, keep(outcome)
 
     def print_files(self, name: str, outcome: Sequence[Cells], table: Sequence[Cells], more: str) -> None:
@@ -101,23 +98,3 @@ def place_of(
     if farm is not None:
         return Place(farm, jobs, queue=queue, walltime=walltime, memory=memory, logs=logs)
     return Place("local", fitting_jobs(jobs))
-
-
-@contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
-    """A SIGTERM ends the sweep as Ctrl-C does: finished results are written first.
-
-    Also where a shell has begun it in the background, and with that told it to ignore Ctrl-C.
-    """
-
-    def interrupt(*_: object) -> None:
-        handler = signal.getsignal(signal.SIGINT)
-        if not callable(handler):
-            raise KeyboardInterrupt
-        handler(signal.SIGINT, None)
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
