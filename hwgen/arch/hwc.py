@@ -22,7 +22,7 @@ from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.lanes import NARROW_PORTS, Lanes, Ports
-from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
+from hwgen.ir.layer import DIMS, MAX_KERNEL, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 from hwgen.ir.requantisation import RequantisationForm
 from hwgen.ir.schedule import MOST_BIAS_WORDS
 
@@ -30,7 +30,6 @@ __all__ = [
     "ALONG_X",
     "DIMS",
     "LANES",
-    "MAX_KERNEL",
     "MOST_MEMORY",
     "OUTPUT_DIMS",
     "REDUCTION",
@@ -48,8 +47,6 @@ __all__ = [
 REDUCTION = frozenset(REDUCTION_DIMS)
 MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
-MAX_KERNEL = 11
-"""Rows or columns of a kernel, at most."""
 ALONG_X = Lanes(x=LANES)
 REQUANTISERS = (1, 2, WORD_BYTES)
 INDIFFERENT = frozenset({"read_back", "second_settings", "in_flight", "block_ram", "most_requantisers"})

@@ -26,7 +26,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.quantised.dilation import undilated, zero_share
 from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Convolution, Node, Product, TransposedConvolution
+from hwgen.quantised.kinds import Convolution, Node, Product
 from hwgen.quantised.tensors import Int8
 from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
@@ -53,8 +53,8 @@ class PlannedLayer:
 
     @property
     def zero_share(self) -> float:
-        """The part of its multiplications that are by zeros between the taps of a dilated kernel."""
-        return zero_share(self.node) if isinstance(self.node, Convolution) else 0.0
+        """The part of its multiplications that the model's operator does not have, as `zero_share` has it."""
+        return zero_share(self.node)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +100,9 @@ class RanLayer:
         return self.exact and self.result.passed
 
 
-def weighted(graph: Graph) -> list[Node]:
-    """The nodes with weights: convolutions, transposed ones, and products."""
-    return [one for one in graph.nodes if isinstance(one, Convolution | Product | TransposedConvolution)]
+def weighted(graph: Graph) -> list[Convolution | Product]:
+    """The nodes with weights: convolutions and products."""
+    return [one for one in graph.nodes if isinstance(one, Convolution | Product)]
 
 
 def plan_network(graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None) -> NetworkPlan:
@@ -135,9 +135,9 @@ def _require_one_hwc(hardware: Hardware) -> None:
             raise InputError(f"{where}: {key}: expected them given, all layers running on one HWC")
 
 
-def _planned(graph: Graph, node: Node, name: str, hardware: Hardware, schedules: dict[str, Schedule]) -> PlannedLayer:
-    if not isinstance(node, Convolution | Product):
-        raise InputError(f"{name}: no HWC runs a {node.kind}")
+def _planned(
+    graph: Graph, node: Convolution | Product, name: str, hardware: Hardware, schedules: dict[str, Schedule]
+) -> PlannedLayer:
     layer = layer_of(graph, node, name)
     shape = json.dumps(layer.shape_data, sort_keys=True)
     if shape not in schedules:

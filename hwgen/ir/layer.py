@@ -13,6 +13,8 @@ __all__ = [
     "IMAGE",
     "LARGEST",
     "LOOP_DIMS",
+    "MAX_KERNEL",
+    "MAX_STRIDE",
     "OUTPUT_DIMS",
     "REDUCTION_DIMS",
     "WEIGHT_DIMS",
@@ -41,6 +43,10 @@ WEIGHT_DIMS: tuple[Dim, ...] = ("m", "c", "k", "l")
 
 LARGEST = (1 << 16) - 1
 """Largest size along a dimension: what coordinates of the hardware, of 16 bits, can reach."""
+MAX_KERNEL = 11
+"""Rows or columns of a kernel that an HWC runs, at most."""
+MAX_STRIDE = 4
+"""Rows or columns from one of its windows to the next, at most."""
 
 Size = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
 Pad = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]

@@ -26,9 +26,12 @@ def undilated(node: Convolution) -> Convolution:
     return replace(node, weights=dense, window=replace(window, kernel=(rows, columns), dilation=(1, 1)))
 
 
-def zero_share(node: Convolution) -> float:
-    """The part of the dense kernel's multiplications that are by the zeros between the taps."""
-    return 1 - node.weights.size / undilated(node).weights.size
+def zero_share(node: Convolution | Product) -> float:
+    """The part of the multiplications that the model's operator does not have.
+
+    They are by the zeros between the taps of a dilated kernel, or by weights that were added (`own_macs`).
+    """
+    return 1 - node.macs * node.weights.size / (node.all_macs * dense_weights(node).size)
 
 
 def dense_weights(node: Convolution | Product) -> Int8:

@@ -30,7 +30,6 @@ __all__ = [
     "Node",
     "Product",
     "Quantise",
-    "TransposedConvolution",
     "View",
     "Window",
 ]
@@ -100,11 +99,29 @@ class Window:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Weighted(Node):
-    """Sums of products with weights, requantised. ``bias`` has the input's zero point folded in."""
+    """Sums of products with weights, requantised.
+
+    Members
+    -------
+    bias : has the input's zero point folded in.
+    own_macs : multiply-accumulates of the model's operator, where weights were added to it that are mostly zeros;
+        None: all weights are its own.
+    """
 
     weights: Int8
     bias: Int32
     requantisation: Requantisation
+    own_macs: int | None = None
+
+    @property
+    def all_macs(self) -> int:
+        """Multiply-accumulates with all weights."""
+        raise NotImplementedError
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the model's operator."""
+        return self.all_macs if self.own_macs is None else self.own_macs
 
     @property
     def parameter_bytes(self) -> int:
@@ -128,34 +145,9 @@ class Convolution(_Weighted):
         return f"dilated {name}" if self.window.dilation != (1, 1) else name
 
     @property
-    def macs(self) -> int:
+    def all_macs(self) -> int:
         """Each weight once for each pixel of the output."""
         return self.weights.size * prod(self.shape[2:])
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TransposedConvolution(_Weighted):
-    """weights[M, C/groups, k, l].
-
-    The input, with zero points between its pixels as the stride wants and around it, is convolved with the kernel
-    turned round. ``window.padding`` is what is cut off the full output.
-
-    Members
-    -------
-    extra : rows and columns of the output beyond the last window, at the bottom and right.
-    """
-
-    kind = "transposed conv"
-    window: Window
-    groups: int = 1
-    extra: tuple[int, int] = (0, 0)
-    pixels: int = 0
-    """Of the input."""
-
-    @property
-    def macs(self) -> int:
-        """Each weight once for each pixel of the input."""
-        return self.weights.size * self.pixels
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -165,7 +157,7 @@ class Product(_Weighted):
     kind = "product"
 
     @property
-    def macs(self) -> int:
+    def all_macs(self) -> int:
         """Each weight once for each row."""
         return self.weights.size * (prod(self.shape) // self.shape[-1])
 

@@ -70,9 +70,20 @@ def test_a_dilated_kernel_runs_as_a_dense_one(tmp_path: Path, hardware: Hardware
     assert (layer.program.schedule.layer.kernel, layer.zero_share) == ((1, 3), 0.0)
     (layer,) = plan_network(convolved(tmp_path / "x.onnx", (3, 1), (2, 1)), hardware).layers
     assert (layer.program.schedule.layer.kernel, layer.zero_share) == ((5, 1), pytest.approx(0.4))
-    plan = plan_network(convolved(tmp_path / "x.onnx", (3, 3), (6, 1), 14), hardware)
-    (reason,) = plan.refused.values()
-    assert reason.startswith("kernel: "), reason
+    (layer,) = plan_network(convolved(tmp_path / "x.onnx", (3, 3), (6, 1), 14), hardware).layers
+    assert (layer.program.schedule.layer.kernel, layer.zero_share) == ((7, 3), pytest.approx(1 - 18 / 84))
+    plan = plan_network(convolved(tmp_path / "x.onnx", (2, 1), (11, 1), 14), hardware)
+    assert [one.program.schedule.layer.kernel for one in plan.layers] == [(1, 1)]
+
+
+def test_a_window_that_no_hwc_has_is_refused_with_it(tmp_path: Path, hardware: Hardware) -> None:
+    graph = convolved(tmp_path / "x.onnx", (3, 3), (1, 1))
+    (node,) = weighted(graph)
+    assert isinstance(node, Convolution)
+    wide = replace(node, window=replace(node.window, stride=(5, 2)), shape=(1, 1, 1, 2))
+    assert list(plan_network(replace(graph, nodes=(wide,)), hardware).refused.values()) == [
+        "stride: expected at most 4, got [5, 2]"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ class NodeOrder:
 
 def turns(node: Node) -> bool:
     """Whether the host turns the rows of its input, and those of its output: a product of several rows."""
-    return isinstance(node, Product) and node.weights.shape[0] != node.macs // node.weights.shape[1]
+    return isinstance(node, Product) and node.weights.shape[0] != node.all_macs // node.weights.shape[1]
 
 
 def ordered(graph: Graph, here: Collection[str]) -> NodeOrder:

@@ -76,8 +76,8 @@ class ClusterLayer:
 
     @property
     def zero_share(self) -> float:
-        """The part of its multiplications that are by zeros between the taps of a dilated kernel."""
-        return zero_share(self.node) if isinstance(self.node, Convolution) else 0.0
+        """The part of its multiplications that the model's operator does not have, as `zero_share` has it."""
+        return zero_share(self.node) if isinstance(self.node, Convolution | Product) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,8 +228,6 @@ def _schedules(
     for node in weighted(graph):
         name = safe_name(node.name, taken)
         try:
-            if not isinstance(node, Convolution | Product):
-                raise InputError(f"no HWC runs a {node.kind}")
             found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known, most_timed)
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{name}: ")

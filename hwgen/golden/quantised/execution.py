@@ -29,7 +29,6 @@ def _of_one(function: Callable[[Any, NDArray], NDArray]) -> Reference:
 
 REFERENCES: dict[type[Node], Reference] = {
     kinds.Convolution: _of_one(sums.convolution),
-    kinds.TransposedConvolution: _of_one(sums.transposed),
     kinds.Product: _of_one(sums.product),
     kinds.Addition: maps.addition,
     kinds.AveragePool: _of_one(maps.average_pool),

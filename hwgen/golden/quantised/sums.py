@@ -7,10 +7,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from hwgen.golden.requantisation import requantise
-from hwgen.quantised.kinds import Convolution, Product, TransposedConvolution, Window
+from hwgen.quantised.kinds import Convolution, Product, Window
 from hwgen.quantised.tensors import Int8
 
-__all__ = ["convolution", "planes", "product", "transposed"]
+__all__ = ["convolution", "planes", "product"]
 
 _COLUMN_BYTES = 1 << 26
 """Rows of outputs are done together up to this size of the unrolled input."""
@@ -26,22 +26,6 @@ def convolution(node: Convolution, operand: Int8) -> Int8:
     return _made(sums, node).reshape(node.shape)
 
 
-def transposed(node: TransposedConvolution, operand: Int8) -> Int8:
-    """The output of a transposed convolution: zero points between and around the pixels, then the turned kernel."""
-    given, window, zero = planes(operand), node.window, node.requantisation.zero_in
-    channels, height, width = given.shape
-    down, across = window.stride
-    spread = np.full((channels, (height - 1) * down + 1, (width - 1) * across + 1), zero, np.int8)
-    spread[:, ::down, ::across] = given
-    reach = [(taps - 1) * apart for taps, apart in zip(window.kernel, window.dilation, strict=True)]
-    top, left, *_ = window.padding
-    sizes = planes_of(node.shape)
-    plain = Window(window.kernel, (1, 1), (reach[0] - top, reach[1] - left, 0, 0), window.dilation)
-    padded = _padded(spread, plain, sizes, zero)
-    sums = _convolve(padded, node.weights[:, :, ::-1, ::-1], plain, node.groups, sizes)
-    return _made(sums, node).reshape(node.shape)
-
-
 def product(node: Product, operand: Int8) -> Int8:
     """The output of a product with weights."""
     rows = operand.reshape(-1, operand.shape[-1]).T
@@ -49,7 +33,7 @@ def product(node: Product, operand: Int8) -> Int8:
     return _made(sums, node).T.reshape(node.shape)
 
 
-def _made(sums: NDArray[np.int32], node: Convolution | TransposedConvolution | Product) -> Int8:
+def _made(sums: NDArray[np.int32], node: Convolution | Product) -> Int8:
     outputs: Int8 = requantise(sums, node.bias, node.requantisation).astype(np.int8)
     return outputs
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
+from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
 from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
@@ -15,6 +15,7 @@ from hwgen.arch.requantisation import scaled_values, settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import WIDE
+from hwgen.ir.layer import MAX_KERNEL, MAX_STRIDE
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc.parameters import NARROW, parameters_for, with_output_at_reduction
@@ -22,8 +23,6 @@ from hwgen.lower.hwc.registers import Placement, RegisterValues
 from hwgen.model.core.prediction import require_one_image
 
 __all__ = ["Program", "check_format", "compile_layer", "requantiser_values", "require_agreement"]
-
-MAX_STRIDE = 4
 
 
 @dataclass(frozen=True)

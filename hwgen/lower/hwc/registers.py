@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
+from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, row_pitch, sum_pitch
 from hwgen.arch.registers.hwc import input_spans
 from hwgen.arch.registers.loop_counts import LoopCounts, loop_counts
 from hwgen.ir.document import InputError
-from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
+from hwgen.ir.layer import MAX_KERNEL, OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.biases import bias_depth
 from hwgen.model.hwc.input_tiles import Range, lines_touched, pieces_of, tiles_overlap

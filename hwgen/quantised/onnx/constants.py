@@ -1,6 +1,6 @@
 """What is known of a model before it runs: constants, and integers with their scales."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,12 @@ class Integers:
         return shifted
 
     @property
+    def exact(self) -> NDArray[np.float64]:
+        """What they stand for, in float64."""
+        exact: NDArray[np.float64] = self.shifted * self._along(self.scales.astype(np.float64))
+        return exact
+
+    @property
     def numbers(self) -> NDArray[np.float32]:
         """What they stand for, in float32."""
         numbers: NDArray[np.float32] = self.shifted.astype(np.float32) * self._along(self.scales)
@@ -48,10 +54,22 @@ class Integers:
         shape[self.axis] = parameters.size
         return parameters.reshape(shape)
 
-    def transposed(self, order: Sequence[int]) -> "Integers":
-        """With the axes in another order."""
-        axis = list(order).index(self.axis) if self.scales.size > 1 else 0
-        return Integers(self.values.transpose(order), self.scales, self.zeros, axis)
+    def moved(self, move: Callable[[NDArray], NDArray]) -> "Integers | None":
+        """With the elements in another order; None where they no longer have one scale for each index of an axis.
+
+        ``move`` does the same to every array of this shape.
+        """
+        values, number = move(self.values), max(self.scales.size, self.zeros.size)
+        if number == 1:
+            return Integers(values, self.scales, self.zeros)
+        places = move(np.broadcast_to(self._along(np.arange(number)), self.values.shape))
+        for axis in range(places.ndim):
+            others = tuple(other for other in range(places.ndim) if other != axis)
+            first = places.min(axis=others)
+            if np.array_equal(first, places.max(axis=others)):
+                scales, zeros = (np.broadcast_to(one, (number,))[first] for one in (self.scales, self.zeros))
+                return Integers(values, scales, zeros, axis)
+        return None
 
 
 @dataclass
@@ -61,11 +79,13 @@ class Constants:
     Members
     -------
     arrays : as they are in the model.
-    integers : those that go through a DequantizeLinear, by the name of its output.
+    integers : those that go through a DequantizeLinear, by the name of its output; in another order, too.
+    mixed : numbers that were such integers, and whose order leaves no axis with a scale for each index.
     """
 
     arrays: dict[str, NDArray] = field(default_factory=dict)
     integers: dict[str, Integers] = field(default_factory=dict)
+    mixed: set[str] = field(default_factory=set)
 
     def __contains__(self, name: str) -> bool:
         return name in self.arrays or name in self.integers

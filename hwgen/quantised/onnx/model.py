@@ -13,7 +13,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.onnx.file import load_file, one_line
 from hwgen.quantised.onnx.constants import Constants, Integers, evaluate
 from hwgen.quantised.onnx.lifting import LIFTED, QUANTISERS, lifted
-from hwgen.quantised.onnx.operators import OWN_DOMAINS, REFUSED
+from hwgen.quantised.onnx.operators import MOVEMENTS, OWN_DOMAINS, REFUSED, SAME
 from hwgen.quantised.tensors import OFFSET, Quantisation
 
 __all__ = ["QuantisedModel", "load_quantised", "malformed"]
@@ -22,6 +22,8 @@ OLDEST, USUAL = 13, 17
 """The oldest version of the standard operators that is read as it is; the one taken where a model names none."""
 SMALL = 1024
 """Elements of a constant that shapes may follow from."""
+KEEPING = {*MOVEMENTS, *SAME} - {"Pad", "Resize", "Upsample"}
+"""Operators whose output has elements of the first input alone: of constant integers it is integers, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,19 +196,32 @@ class _Preparation:
         if node.op_type == "DequantizeLinear":
             constants.integers[node.output[0]] = self._integers(node)
             return
-        if node.op_type == "Transpose" and node.input[0] in constants.integers:
-            given = constants.integers[node.input[0]]
-            order = next((list(one.ints) for one in node.attribute if one.name == "perm"), None)
-            constants.integers[node.output[0]] = given.transposed(order or range(given.values.ndim)[::-1])
-            return
+        outputs = [name for name in node.output if name]
         try:
             named = {name: constants.value(name) for name in node.input if name}
-            outputs = [name for name in node.output if name]
-            self._keep(node, evaluate([node], named, outputs, self._opset))
+            if node.op_type in KEEPING and node.input[0] in constants.integers:
+                self._move(node, named, outputs)
+            else:
+                self._keep(node, evaluate([node], named, outputs, self._opset))
         except Exception as error:
             raise InputError(
                 f"{self._path}: {node.op_type} {node.name}: its constants cannot be computed: {one_line(error)}"
             ) from None
+
+    def _move(self, node: Any, named: Mapping[str, NDArray], outputs: Sequence[str]) -> None:
+        """Constant integers in another order; numbers where their scales no longer are along one axis."""
+        constants = self._constants
+        for name in outputs:
+
+            def moved(array: NDArray, name: str = name) -> NDArray:
+                return evaluate([node], {**named, node.input[0]: array}, [name], self._opset)[0]
+
+            integers = constants.integers[node.input[0]].moved(moved)
+            if integers is None:
+                constants.arrays[name] = moved(named[node.input[0]])
+                constants.mixed.add(name)
+            else:
+                constants.integers[name] = integers
 
     def _keep(self, node: Any, values: Sequence[NDArray]) -> None:
         outputs = [name for name in node.output if name]

@@ -145,8 +145,29 @@ class Region:
         """Constant integers with their scales."""
         found = self.model.constants.integers.get(tensor)
         if found is None:
-            raise NotHardware(f"{role} are not quantised")
+            mixed = tensor in self.model.constants.mixed
+            raise NotHardware(f"{role} {'have scales along more than one axis' if mixed else 'are not quantised'}")
         return found
+
+    def shape(self, tensor: str) -> tuple[int, ...]:
+        """The shape of a tensor of the model, or of one that a node here makes."""
+        made = self.tensors.get(tensor)
+        return self.model.shapes[tensor] if made is None else made.shape
+
+    def moved(
+        self, source: Source, index: NDArray[np.int64], operator: str, name: str, covers: tuple[str, ...]
+    ) -> Source:
+        """Elements of a quantised tensor in another order; zero points where the index of `Movement` is -1."""
+        quantisation = source.quantisation
+        base = {"name": name, "inputs": (source.tensor,), "outputs": (name,), "covers": covers, "shape": index.shape}
+        same = np.array_equal(index.ravel(), np.arange(np.prod(self.shape(source.tensor))))
+        node = (
+            View(**base)  # type: ignore[arg-type]
+            if same
+            else Movement(**base, operator=operator, index=index, fill=quantisation.zero)  # type: ignore[arg-type]
+        )
+        self.emit(node, quantisation)
+        return Source(name, quantisation)
 
     def variable(self, node: Any) -> list[str]:
         """Inputs of a node that are not constant."""

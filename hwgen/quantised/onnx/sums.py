@@ -1,7 +1,7 @@
 """Operators with weights as integer nodes: convolutions, transposed ones, products, and a factor for each channel."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.requantisation import Requantisation
-from hwgen.quantised.kinds import Convolution, Product, TransposedConvolution, Window
+from hwgen.quantised.kinds import Concatenation, Convolution, Product, Window
+from hwgen.quantised.onnx.arranged import Phases, arranged, phases
 from hwgen.quantised.onnx.constants import Integers
 from hwgen.quantised.onnx.movement import attributes
 from hwgen.quantised.onnx.regions import Anchor, Region, Source
@@ -33,6 +34,23 @@ class _Sums:
     bias: Float64
 
 
+@dataclass(frozen=True, eq=False)
+class _Requantised:
+    """Weights[M, ...] as whole numbers, perhaps beyond int8; biases and requantisation of a node."""
+
+    weights: NDArray[np.int64]
+    bias: NDArray[np.int32]
+    requantisation: Requantisation
+
+    def repeated(self, found: Phases) -> "_Requantised":
+        """With each channel once for each phase, and the phases' weights."""
+        form, number = self.requantisation, found.number
+        scales = form.scales if len(form.scales) == 1 else tuple(one for one in form.scales for _ in range(number))
+        own, all_taps = (one.reshape(len(one), -1).sum(axis=1) for one in (found.weights, self.weights))
+        bias = np.repeat(self.bias, number) + form.zero_in * (np.repeat(all_taps, number) - own)
+        return _Requantised(found.weights, bias.astype(np.int32), replace(form, scales=scales))
+
+
 def _weights(found: Integers, order: Sequence[int], channel_axis: int) -> tuple[NDArray[np.int64], Float64]:
     """Integers with their output channels first, and their scales."""
     if found.values.dtype.itemsize > 1:
@@ -43,25 +61,23 @@ def _weights(found: Integers, order: Sequence[int], channel_axis: int) -> tuple[
 
 
 def _bias(region: Region, names: Sequence[str], at: int, channels: int) -> Float64:
-    """Biases in numbers, exact where they are integers with a scale."""
+    """Biases in numbers, exact where they are integers with a scale; one for each index of the last axis."""
     if len(names) <= at or not names[at]:
         return np.zeros(channels)
-    if names[at] not in region.model.constants:
+    constants = region.model.constants
+    if names[at] not in constants:
         raise NotHardware("biases are computed")
-    integers = region.model.constants.integers.get(names[at])
-    if integers is not None:
-        scales = integers.scales.astype(np.float64)
-        values = integers.shifted.reshape(-1) * (scales if scales.size > 1 else scales[0])
-    else:
-        values = region.model.constants.value(names[at]).astype(np.float64).reshape(-1)
-    if values.size not in (1, channels):
-        raise NotHardware("biases that are not one for each channel")
-    return np.broadcast_to(values, (channels,)).copy()
+    integers = constants.integers.get(names[at])
+    values = constants.value(names[at]).astype(np.float64) if integers is None else integers.exact
+    rows = np.atleast_1d(values).reshape(-1, np.shape(values)[-1] if np.ndim(values) else 1)
+    if rows.shape[1] not in (1, channels):
+        raise NotHardware(f"biases of {rows.shape[1]} channels, expected {channels}")
+    if np.any(rows != rows[0]):
+        raise NotHardware("biases that are not the same for all rows")
+    return np.broadcast_to(rows[0], (channels,)).copy()
 
 
-def _requantised(
-    region: Region, sums: _Sums, source: Source, tail: Tail, axis: int, rank: int
-) -> tuple[Int8, NDArray[np.int32], Requantisation]:
+def _requantised(region: Region, sums: _Sums, source: Source, tail: Tail, axis: int, rank: int) -> _Requantised:
     """Weights, biases and requantisation of a node with sums."""
     channels = sums.weights.shape[0]
     affine, (low, high) = tail.split(channels, axis, rank)
@@ -69,8 +85,6 @@ def _requantised(
     of_sum = np.broadcast_to(sums.scales, (channels,)) * source.quantisation.scale
     signs, kept = np.sign(gain).astype(np.int64), affine.gain != 0
     weights = sums.weights * (signs * kept).reshape(-1, *[1] * (sums.weights.ndim - 1))
-    if weights.min() < LOWEST or weights.max() > HIGHEST:
-        raise NotHardware("weights with a zero point, beyond int8 without it")
     bias = np.rint((sums.bias * kept + affine.offset / gain) / of_sum) * signs
     folded = bias - source.quantisation.zero * weights.reshape(channels, -1).sum(axis=1)
     if np.abs(folded).max() > MOST_BIAS:
@@ -87,7 +101,92 @@ def _requantised(
         low=low,
         high=high,
     )
-    return weights.astype(np.int8), folded.astype(np.int32), requantisation
+    return _Requantised(weights, folded.astype(np.int32), requantisation)
+
+
+def _in_bytes(weights: NDArray[np.int64]) -> list[Int8]:
+    """int8 arrays whose sum is the weights: one where they fit, else one as near as int8 comes, and the rest."""
+    parts: list[Int8] = []
+    while weights.any() or not parts:
+        part = np.clip(weights, LOWEST, HIGHEST)
+        parts.append(part.astype(np.int8))
+        weights = weights - part
+    return parts
+
+
+def _repeated(
+    region: Region, source: Source, copies: int, axis: int, groups: int, output: str, covers: tuple[str, ...]
+) -> Source:
+    """The input with all channels of each group ``copies`` times."""
+    shape, name = region.shape(source.tensor), f"{output}::repeated"
+    if groups > 1:
+        places = np.arange(prod(shape), dtype=np.int64).reshape(1, groups, 1, -1, *shape[2:])
+        index = np.broadcast_to(places, (1, groups, copies, *places.shape[3:]))
+        return region.moved(source, index.reshape(1, -1, *shape[2:]), "Concat", name, covers)
+    made = list(shape)
+    made[axis] *= copies
+    region.emit(
+        Concatenation(
+            name=name,
+            inputs=(source.tensor,) * copies,
+            outputs=(name,),
+            covers=covers,
+            shape=tuple(made),
+            axis=axis % len(shape),
+            tables=(None,) * copies,
+        ),
+        source.quantisation,
+    )
+    return Source(name, source.quantisation)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where a node is put.
+
+    Members
+    -------
+    covers : the nodes of the model that it stands for.
+    """
+
+    region: Region
+    covers: tuple[str, ...]
+    output: str
+    shape: tuple[int, ...]
+
+
+def _emit_convolution(
+    place: _Place, made: _Requantised, source: Source, window: Window, groups: int, macs: int | None = None
+) -> None:
+    """A convolution that an HWC runs, where there is one: on an arranged map, or with its input channels repeated.
+
+    ``macs`` : of the model's operator; None: as the weights have them.
+    """
+    region, output, covers, shape = place.region, place.output, place.covers, place.shape
+    weights = made.weights
+    own = weights.size * prod(shape[2:]) if macs is None else macs
+    given = region.shape(source.tensor)
+    other = arranged(weights, window, groups, (given[1], *pair(given[2:])), pair(shape[2:]))
+    if other is not None:
+        weights, window = other.weights, other.window
+        index = other.index if len(shape) == 4 else other.index[:, :, 0]
+        source = region.moved(source, index, "Conv", f"{output}::arranged", covers)
+    parts = _in_bytes(weights)
+    if len(parts) > 1:
+        source = _repeated(region, source, len(parts), 1, groups, output, covers)
+    node = Convolution(
+        name=output,
+        inputs=(source.tensor,),
+        outputs=(output,),
+        covers=covers,
+        shape=shape,
+        weights=np.concatenate(parts, axis=1),
+        bias=made.bias,
+        requantisation=made.requantisation,
+        window=window,
+        groups=groups,
+    )
+    region.emit(node if node.all_macs == own else replace(node, own_macs=own))
 
 
 class ConvolutionAnchor(Anchor):
@@ -100,29 +199,16 @@ class ConvolutionAnchor(Anchor):
         if not 3 <= len(shape) <= 4:
             raise NotHardware(f"a convolution of {len(shape) - 2} dimensions")
         sums = _Sums(_planes(values), scales, _bias(region, node.input, 2, shape[1]))
-        weights, bias, requantisation = _requantised(region, sums, source, tail, 1, len(shape))
-        kernel = pair(weights.shape[2:])
-        given = region.model.shapes[node.input[0]]
+        made = _requantised(region, sums, source, tail, 1, len(shape))
+        kernel = pair(made.weights.shape[2:])
         window = Window(
             kernel,
             lifted(settings.get("strides"), 1),
-            padding(settings, given, shape, kernel),
+            padding(settings, region.model.shapes[node.input[0]], shape, kernel),
             lifted(settings.get("dilations"), 1),
         )
-        region.emit(
-            Convolution(
-                name=output,
-                inputs=(source.tensor,),
-                outputs=(output,),
-                covers=region.covers(tail, node),
-                shape=shape,
-                weights=weights,
-                bias=bias,
-                requantisation=requantisation,
-                window=window,
-                groups=int(settings.get("group", 1)),
-            )
-        )
+        groups = int(settings.get("group", 1))
+        _emit_convolution(_Place(region, region.covers(tail, node), output, shape), made, source, window, groups)
 
 
 class TransposedAnchor(Anchor):
@@ -134,15 +220,15 @@ class TransposedAnchor(Anchor):
         if not 3 <= len(shape) <= 4:
             raise NotHardware(f"a convolution of {len(shape) - 2} dimensions")
         groups = int(settings.get("group", 1))
-        found = region.integers(node.input[1], "weights")
-        values, scales = _weights(found, range(found.values.ndim), 1)
+        integers = region.integers(node.input[1], "weights")
+        values, scales = _weights(integers, range(integers.values.ndim), 1)
         rows, columns, *kernel = _planes(values).shape
         turned = _planes(values).reshape(groups, rows // groups, columns, *kernel).swapaxes(1, 2)
         scales = np.tile(scales, groups) if scales.size > 1 else scales
         sums = _Sums(
             turned.reshape(groups * columns, rows // groups, *kernel), scales, _bias(region, node.input, 2, shape[1])
         )
-        weights, bias, requantisation = _requantised(region, sums, source, tail, 1, len(shape))
+        made = _requantised(region, sums, source, tail, 1, len(shape))
         stride, dilation = lifted(settings.get("strides"), 1), lifted(settings.get("dilations"), 1)
         extra = lifted(settings.get("output_padding"), 0)
         full = [
@@ -153,22 +239,15 @@ class TransposedAnchor(Anchor):
         ]
         cut = [whole - size for whole, size in zip(full, pair(shape[2:]), strict=True)]
         window = Window(pair(kernel), stride, _cut(settings, cut), dilation)
-        region.emit(
-            TransposedConvolution(
-                name=output,
-                inputs=(source.tensor,),
-                outputs=(output,),
-                covers=region.covers(tail, node),
-                shape=shape,
-                weights=weights,
-                bias=bias,
-                requantisation=requantisation,
-                window=window,
-                groups=groups,
-                extra=extra,
-                pixels=prod(given[2:]),
-            )
-        )
+        found = phases(made.weights, window, pair(given[2:]), pair(shape[2:]))
+        covers, name = region.covers(tail, node), output if found.number == 1 else f"{output}::phases"
+        channels, *sizes = found.shape
+        place = _Place(region, covers, name, (1, channels, *sizes[4 - len(shape) :]))
+        macs = made.weights.size * prod(given[2:])
+        _emit_convolution(place, made.repeated(found), source, found.plain, groups, macs)
+        if found.number > 1:
+            index = found.index if len(shape) == 4 else found.index[:, :, 0]
+            region.moved(Source(name, region.target), index, "ConvTranspose", output, covers)
 
 
 def _cut(settings: dict[str, Any], cut: Sequence[int]) -> tuple[int, int, int, int]:
@@ -179,44 +258,92 @@ def _cut(settings: dict[str, Any], cut: Sequence[int]) -> tuple[int, int, int, i
         top, left = pads[:half] if half == 2 else (0, pads[0])
     else:
         upper = settings.get("auto_pad", b"NOTSET") == b"SAME_UPPER"
-        top, left = ((whole // 2 if upper else whole - whole // 2) for whole in cut)
+        top, left = ((whole + (not upper)) // 2 if whole > 0 else 0 for whole in cut)  # a larger output ends later
     return top, left, cut[0] - top, cut[1] - left
 
 
 class ProductAnchor(Anchor):
-    """MatMul with constant weights on the right, and Gemm."""
+    """MatMul with constant weights, and Gemm."""
 
     def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
-        settings, shape = attributes(node), region.model.shapes[node.output[0]]
-        if node.input[0] in region.model.constants or node.input[1] not in region.model.constants:
-            raise NotHardware(
-                "both factors are computed" if len(region.variable(node)) > 1 else "weights on the left"
-            )
-        if settings.get("transA", 0):
-            raise NotHardware("its first factor is transposed")
+        constants = region.model.constants
+        if node.input[1] not in constants:
+            left = len(region.variable(node)) == 1 and node.input[0] in constants
+            raise NotHardware("weights on the left" if left else "both factors are computed")
         found = region.integers(node.input[1], "weights")
-        if found.values.ndim != 2:
-            raise NotHardware(f"weights of {found.values.ndim} dimensions")
+        batch = found.values.shape[:-2]
+        if found.values.ndim < 2:
+            raise NotHardware("weights of 1 dimension")
+        if prod(batch) > 1:
+            _batched(region, node, found, tail, output)
+            return
+        if batch:
+            flat = found.moved(lambda array: array.reshape(array.shape[-2:]))
+            assert flat is not None  # sizes of 1 are gone
+            found = flat
+        settings, shape = attributes(node), region.model.shapes[node.output[0]]
         turned = bool(settings.get("transB", 0))
         values, scales = _weights(found, (0, 1) if turned else (1, 0), 0 if turned else 1)
         alpha, beta = settings.get("alpha", 1.0), settings.get("beta", 1.0)
         bias = _bias(region, node.input, 2, values.shape[0]) * beta
-        source = region.source(node.input[0])
-        weights, folded, requantisation = _requantised(
-            region, _Sums(values, scales * alpha, bias), source, tail, -1, len(shape)
-        )
+        source, covers = region.source(node.input[0]), region.covers(tail, node)
+        if settings.get("transA", 0):
+            places = np.arange(prod(region.shape(source.tensor)), dtype=np.int64)
+            index = places.reshape(region.shape(source.tensor)).T
+            source = region.moved(source, index, "Transpose", f"{output}::turned", covers)
+        sums = _Sums(values * int(np.sign(alpha)), scales * (abs(alpha) or 1.0), bias)
+        made = _requantised(region, sums, source, tail, -1, len(shape))
+        parts = _in_bytes(made.weights)
+        if len(parts) > 1:
+            source = _repeated(region, source, len(parts), -1, 1, output, covers)
         region.emit(
             Product(
                 name=output,
                 inputs=(source.tensor,),
                 outputs=(output,),
-                covers=region.covers(tail, node),
+                covers=covers,
                 shape=shape,
-                weights=weights,
-                bias=folded,
-                requantisation=requantisation,
+                weights=np.concatenate(parts, axis=1),
+                bias=made.bias,
+                requantisation=made.requantisation,
+                own_macs=None if len(parts) == 1 else values.size * (prod(shape) // shape[-1]),
             )
         )
+
+
+def _batched(region: Region, node: Any, found: Integers, tail: Tail, output: str) -> None:
+    """A product with another matrix for each index of the outer axes: a convolution of 1 x 1 with a group for each.
+
+    Channels of the map are index and column, pixels are rows.
+    """
+    shape = region.model.shapes[node.output[0]]
+    *outer, rows, columns = shape
+    depth, count = found.values.shape[-2], prod(outer)
+
+    def grouped(array: NDArray) -> NDArray:
+        """[outer and columns, depth] of [outer, depth, columns]."""
+        return np.broadcast_to(array, (*outer, depth, columns)).swapaxes(-1, -2).reshape(count * columns, depth)
+
+    turned = found.moved(grouped)
+    if turned is None:
+        raise NotHardware("weights of several matrices, with scales along more than one axis")
+    if not tail.scalar:
+        raise NotHardware("a constant for each column after a product with several matrices")
+    values, scales = _weights(turned, (0, 1), 0)
+    source, covers = region.source(node.input[0]), region.covers(tail, node)
+    given = region.shape(source.tensor)
+    if len(given) < 2:
+        raise NotHardware("a vector with several matrices")
+    places = np.arange(prod(given), dtype=np.int64).reshape(given)
+    index = np.broadcast_to(places, (*outer, rows, depth)).reshape(count, rows, depth).swapaxes(1, 2)
+    source = region.moved(source, index.reshape(1, count * depth, 1, rows), "Transpose", f"{output}::turned", covers)
+    sums = _Sums(values[:, :, None, None], scales, np.zeros(len(values)))
+    made, name = _requantised(region, sums, source, tail, 1, 4), f"{output}::groups"
+    _emit_convolution(
+        _Place(region, covers, name, (1, count * columns, 1, rows)), made, source, Window((1, 1)), count
+    )
+    back = np.arange(prod(shape), dtype=np.int64).reshape(count, columns, rows).swapaxes(1, 2)
+    region.moved(Source(name, region.target), back.reshape(shape), "Transpose", output, covers)
 
 
 def channel_convolution(region: Region, source: Source, shape: tuple[int, ...], tail: Tail, output: str) -> None:
@@ -241,21 +368,8 @@ def channel_convolution(region: Region, source: Source, shape: tuple[int, ...], 
         if not best.any():
             break
     sums = _Sums(chosen.reshape(-1, 1, 1, 1), 1 / chosen, np.zeros(channels))
-    made, bias, requantisation = _requantised(region, sums, source, tail, 1, len(shape))
-    region.emit(
-        Convolution(
-            name=output,
-            inputs=(source.tensor,),
-            outputs=(output,),
-            covers=region.covers(tail),
-            shape=shape,
-            weights=made,
-            bias=bias,
-            requantisation=requantisation,
-            window=Window((1, 1)),
-            groups=channels,
-        )
-    )
+    made = _requantised(region, sums, source, tail, 1, len(shape))
+    _emit_convolution(_Place(region, region.covers(tail), output, shape), made, source, Window((1, 1)), channels)
 
 
 def _by_nearness(offsets: Float64) -> NDArray[np.int64]:
@@ -266,11 +380,11 @@ def _by_nearness(offsets: Float64) -> NDArray[np.int64]:
     return order
 
 
-def _wrong(made: tuple[Int8, NDArray[np.int32], Requantisation], wanted: Int8) -> NDArray[np.int64]:
+def _wrong(made: _Requantised, wanted: Int8) -> NDArray[np.int64]:
     """How many of the 256 inputs give another output than wanted, by channel."""
-    weights, bias, requantisation = made
+    requantisation = made.requantisation
     codes = np.arange(LOWEST, HIGHEST + 1)
-    found = weights.reshape(-1, 1).astype(np.int64) * codes + bias[:, None]
+    found = made.weights.reshape(-1, 1) * codes + made.bias[:, None]
     scales = requantisation.scales
     shifts = np.array([scale.shift for scale in scales])[:, None]
     found = found * np.array([scale.multiplier for scale in scales])[:, None] + (1 << shifts >> 1) >> shifts

@@ -97,8 +97,9 @@ class Tail:
                         bounds[at] = float(self.model.constants.value(name).reshape(-1)[0])
             else:
                 raise NotHardware(f"{node.op_type} after it, before a quantiser: no clip")
+            bounds[0] = min(bounds)  # where min is above max, every element is max
             least, most = (int(one) for one in self.target.values(np.array(bounds, np.float32)))
-            low, high = min(max(low, least), most), max(min(high, most), least)
+            low, high = min(max(low, least), most), min(max(high, least), most)
         return low, high
 
     def tables(self, given: Quantisation, channels: int = 1) -> Int8:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.golden.quantised.comparison import Beside, run_beside, total
+from hwgen.quantised.dilation import zero_share
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Addition, Convolution, HostOperator, Lookup, Product
 from hwgen.quantised.onnx.reader import read_quantised
@@ -194,21 +195,138 @@ def test_a_transposed_convolution(tmp_path: Path, groups: int) -> None:
                       output_padding=[1, 2], group=groups)  # fmt: skip
     path = draft.write(tmp_path / "turned.onnx", draft.both(made, 0.21, 130), [1, 3 * groups, 11, 13])
     graph = read_quantised(path)
-    assert kinds(graph) == ["quantise", "transposed conv", "dequantise"]
-    assert graph.nodes[1].macs == 4 * 3 * 12 * 20
+    assert kinds(graph) == ["quantise", "conv", "move (ConvTranspose)", "dequantise"]
+    node = graph.nodes[1]
+    assert isinstance(node, Convolution)
+    assert (node.weights.shape, node.window.kernel) == ((3 * groups * 6, 4 // groups, 2, 2), (2, 2))
+    assert node.macs == 4 * 3 * 12 * 20
+    assert zero_share(node) == pytest.approx(1 - node.macs / (node.weights.size * 6 * 5))
     assert total(beside(path, graph).agreements).different == 0
 
 
-def test_weights_with_a_zero_point(tmp_path: Path) -> None:
-    for zero, hardware in ((128, True), (100, False)):
-        draft = Draft([1, 6])
-        weights = draft.weights(np.arange(24).reshape(6, 4) * 10, 0.01, dtype=np.uint8, zero=zero)
-        made = draft.node("Gemm", draft.both("x", 0.1, 128), weights)
-        path = draft.write(tmp_path / f"{zero}.onnx", draft.both(made, 0.3, 128), [1, 4])
-        nodes = [node for node in read_quantised(path).nodes if isinstance(node, Product | HostOperator)]
-        assert [node.hardware for node in nodes] == [hardware]
-    assert isinstance(nodes[0], HostOperator)
-    assert (nodes[0].reason, nodes[0].macs) == ("weights with a zero point, beyond int8 without it", 24)
+@pytest.mark.parametrize(
+    ("zero", "kind"), [(128, ["product"]), (100, ["concat", "product"]), (0, ["concat", "product"])]
+)
+def test_weights_with_a_zero_point(tmp_path: Path, zero: int, kind: list[str]) -> None:
+    draft = Draft([1, 6])
+    weights = draft.weights(np.arange(24).reshape(6, 4) * 11, 0.01, dtype=np.uint8, zero=zero)
+    made = draft.node("Gemm", draft.both("x", 0.1, 128), weights)
+    path = draft.write(tmp_path / "zero.onnx", draft.both(made, 0.3, 128), [1, 4])
+    graph = read_quantised(path)
+    assert kinds(graph)[1:-1] == kind
+    node = graph.nodes[-2]
+    assert isinstance(node, Product)
+    copies = node.weights.shape[1] // 6
+    whole = node.weights.reshape(4, copies, 6).astype(int).sum(axis=1)
+    assert whole.T.tolist() == (np.arange(24).reshape(6, 4) * 11 - zero).tolist()
+    assert (node.macs, node.all_macs) == (24, 24 * copies)
+    assert total(beside(path, graph).agreements).different == 0
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_weights_of_a_convolution_with_a_zero_point(tmp_path: Path, groups: int) -> None:
+    draft, rng = Draft([1, 4, 6, 5]), np.random.default_rng(8)
+    integers = rng.integers(0, 256, (4, 4 // groups, 3, 3))
+    integers[0, 0, 0, :2] = 0, 255
+    weights = draft.weights(integers, 0.01, dtype=np.uint8, zero=120)
+    made = draft.node("Conv", draft.both("x", 0.05, 90), weights, pads=[1, 0, 1, 2], strides=[1, 2], group=groups)
+    path = draft.write(tmp_path / "zero.onnx", draft.both(made, 0.3, 128), [1, 4, 6, 3])
+    graph = read_quantised(path)
+    assert kinds(graph)[1:-1] == ["concat" if groups == 1 else "move (Concat)", "conv"]
+    assert (graph.nodes[2].macs, graph.nodes[2].parameter_bytes) == (integers.size * 18, integers.size * 2 + 32)
+    assert total(beside(path, graph).agreements).different == 0
+
+
+@pytest.mark.parametrize(
+    ("bounds", "clip"),
+    [((3.0, 1.0), (20, 20)), ((1.0, None), (20, 127)), ((None, 1.0), (-128, 20)), ((9.0, 8.0), (127, 127)),
+     ((-1.0, 1.0), (-20, 20)), ((np.inf, -1.0), (-20, -20))],
+)  # fmt: skip
+def test_bounds_of_a_clip(tmp_path: Path, bounds: tuple[float | None, ...], clip: tuple[int, int]) -> None:
+    draft, rng = Draft([1, 2, 5, 5]), np.random.default_rng(2)
+    weights = draft.weights(rng.integers(-127, 128, (3, 2, 3, 3)), 0.01)
+    convolved = draft.node("Conv", draft.both("x", 0.05, 0, np.int8), weights)
+    clipped = draft.node("Clip", convolved, *("" if one is None else draft.constant(one) for one in bounds))
+    path = draft.write(tmp_path / "clip.onnx", draft.both(clipped, 0.05, 0, np.int8), [1, 3, 3, 3])
+    graph = read_quantised(path)
+    node = graph.nodes[1]
+    assert isinstance(node, Convolution)
+    assert (node.requantisation.low, node.requantisation.high) == clip
+    assert total(beside(path, graph).agreements).different == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "steps"),
+    [
+        ((6, 18), 0, [("Reshape", [6, 2, 3, 3])]),
+        ((6, 2, 3, 3), 0, [("Identity",), ("Flatten",), ("Reshape", [6, 2, 3, 3])]),
+        ((18, 6), 1, [("Transpose",), ("Reshape", [6, 2, 3, 3])]),
+        ((1, 6, 2, 3, 3), 1, [("Squeeze", [0])]),
+        ((9, 2, 3, 3), 0, [("Slice", [2], [8], [0])]),
+        ((7, 2, 3, 3), 0, [("Gather", [5, 1, 0, 2, 2, 3])]),
+        ((6, 1, 3, 3), 0, [("Expand", [6, 2, 3, 3])]),
+    ],
+)
+def test_weights_in_another_order(
+    tmp_path: Path, shape: tuple[int, ...], axis: int, steps: list[tuple[object, ...]]
+) -> None:
+    draft, rng = Draft([1, 2, 5, 6]), np.random.default_rng(3)
+    weights = draft.weights(rng.integers(-127, 128, shape), rng.uniform(0.005, 0.01, shape[axis]), axis=axis)
+    for operator, *constants in steps:
+        weights = draft.node(str(operator), weights, *(draft.constant(one, np.int64) for one in constants))
+    made = draft.node("Conv", draft.both("x", 0.05, 120), weights)
+    path = draft.write(tmp_path / "order.onnx", draft.both(made, 0.3, 130), [1, 6, 3, 4])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "conv", "dequantise"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def test_weights_whose_scales_no_longer_are_along_an_axis(tmp_path: Path) -> None:
+    draft = Draft([1, 2, 5, 6])
+    weights = draft.weights(np.arange(108).reshape(27, 4), [0.01, 0.02, 0.01, 0.03], axis=1)
+    weights = draft.node("Reshape", weights, draft.constant([6, 2, 3, 3], np.int64))
+    made = draft.node("Conv", draft.both("x", 0.05, 120), weights)
+    path = draft.write(tmp_path / "mixed.onnx", draft.both(made, 0.3, 130), [1, 6, 3, 4])
+    hosts = [node for node in read_quantised(path).nodes if isinstance(node, HostOperator)]
+    assert [node.reason for node in hosts] == ["weights have scales along more than one axis"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "bias"),
+    [
+        ({"alpha": 0.5, "beta": 2.0}, (5,)), ({"alpha": -0.7, "beta": -1.5}, (1, 5)), ({"alpha": 0.0}, (5,)),
+        ({"beta": 0.0}, ()), ({}, (1, 1)), ({"transB": 1}, (1,)),
+    ],
+)  # fmt: skip
+def test_the_factors_and_the_constant_of_a_gemm(
+    tmp_path: Path, attributes: dict[str, float], bias: tuple[int, ...]
+) -> None:
+    draft, rng = Draft([1, 12]), np.random.default_rng(5)
+    shape = (5, 12) if attributes.get("transB") else (12, 5)
+    weights = draft.weights(rng.integers(-127, 128, shape), rng.uniform(0.005, 0.01, 5), axis=shape.index(5))
+    made = draft.node(
+        "Gemm", draft.both("x", 0.05, 120), weights, draft.constant(rng.normal(size=bias)), **attributes
+    )
+    path = draft.write(tmp_path / "gemm.onnx", draft.both(made, 0.1, 130), [1, 5])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "product", "dequantise"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
+@pytest.mark.parametrize(
+    ("matrices", "scales", "axis"),
+    [((1, 8, 6), 6, 2), ((3, 8, 6), 1, 0), ((3, 8, 6), 3, 0), ((3, 8, 6), 6, 2), ((2, 3, 8, 6), 1, 0)],
+)
+def test_a_product_with_several_matrices(tmp_path: Path, matrices: tuple[int, ...], scales: int, axis: int) -> None:
+    draft, rng = Draft([1, 5, 8]), np.random.default_rng(5)
+    scale = rng.uniform(0.005, 0.01, scales) if scales > 1 else 0.01
+    weights = draft.weights(rng.integers(-127, 128, matrices), scale, axis=axis)
+    made = draft.node("Relu", draft.node("MatMul", draft.both("x", 0.05, 120), weights))
+    path = draft.write(tmp_path / "several.onnx", draft.both(made, 0.1, 30), [*matrices[:-2], 5, 6])
+    graph = read_quantised(path)
+    assert [node.kind for node in graph.nodes if node.macs] == ["product" if matrices[0] == 1 else "conv"]
+    assert graph.work().macs == int(np.prod(matrices)) * 5
+    assert total(beside(path, graph).agreements).different == 0
 
 
 def test_a_quantised_constant_is_added_exactly(tmp_path: Path) -> None:

@@ -82,12 +82,12 @@ class _Done:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of the layers that ran, of all images; not those by zeros between dilated taps."""
+        """Multiply-accumulates of the layers that ran, of all images, as the model has them."""
         return sum(one.node.macs for one in self.ran)
 
     @property
     def zeros(self) -> dict[str, float]:
-        """By node, the part of its multiplications that are by zeros between the taps of a dilated kernel."""
+        """By node, the part of its multiplications that the model's operator does not have."""
         return {one.node.name: one.zero_share for one in self.plan.layers if one.zero_share}
 
     @property
@@ -220,7 +220,7 @@ def _print(done: _Done) -> None:
     )
     labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
     for name, share in done.zeros.items():
-        typer.echo(f"{labels[name]} {name}: as a dense kernel; {share:.0%} of its multiplications are by zero")
+        typer.echo(f"{labels[name]} {name}: {share:.0%} of its multiplications are not the model's own")
     for name in (name for name in done.host if name in labels):
         reason = done.plan.refused.get(name)
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
