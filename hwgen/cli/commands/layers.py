@@ -66,6 +66,8 @@ def _print(network: Network) -> None:
     rows.append([f"{len(network.layers)} layers", "", "", "", "", "", "", None, totals.macs, totals.weights])
     columns = ["layer", "op", "input", "output", "kernel", "stride", "pad t,l,b,r", "groups", "MACs", "weights"]
     print_table(network.network, columns, rows, wide=["kernel", "weights", "stride", "groups", "pad t,l,b,r"])
+    for images, count in Counter(node.batch for node in network.layers if node.batch > 1).items():
+        typer.echo(f"{count} layers of {images} images, which share the weights")
     for line in _accounts(network):
         typer.echo(printable(line))
 

@@ -95,12 +95,6 @@ class Model:
                 found.setdefault(name, []).append(node)
         return {name: tuple(nodes) for name, nodes in found.items()}
 
-    @property
-    def batch(self) -> int:
-        """Images that the model takes at a time."""
-        sizes = [shape[0] for shape in self.inputs.values() if len(shape) > 1]
-        return max((size for size in sizes if size is not None), default=1)
-
 
 def load_model(path: Path) -> Model:
     """Read a file. Raises `InputError`, in one line, for what is no model, or has sizes that are not fixed."""

@@ -71,7 +71,7 @@ TAKEN: dict[str, str] = {
     "Conv": "`conv`, or `depthwise_conv` with a group for each channel; of one dimension: with height 1",
     "ConvTranspose": "`deconv`",
     "Gemm": "`fc`; a `conv` of 1 x 1 if it has several rows",
-    "MatMul": "`fc`; a `conv` of 1 x 1 if it has several rows",
+    "MatMul": "`fc`; a `conv` of 1 x 1 if it has several rows, with a group for each of several matrices",
     "MaxPool": "`pool`",
     "AveragePool": "`pool`",
     "GlobalMaxPool": "`pool`",
@@ -244,7 +244,7 @@ REFUSED: dict[str, str] = {
     "SequenceMap": "a graph inside the graph",
 }
 """Operators with work that no row expresses. With them: a `Conv` that is dilated, of three dimensions or with weights
-that are computed, a product of two computed matrices, a batch, and every operator that is in none of these tables."""
+that are computed, a product of two computed matrices, and every operator that is in none of these tables."""
 
 _GROUPS = {name: group for group in IGNORED for name in group.names}
 

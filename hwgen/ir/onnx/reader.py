@@ -94,7 +94,7 @@ class _Reading:
             if operation.weighted:
                 side = "output" if operation.schedulable else "input"
                 channels = row["output_channels"] * row["input_channels"] // row.get("groups", 1)
-                pixels = row[f"{side}_height"] * row[f"{side}_width"]
+                pixels = row.get("batch", 1) * row[f"{side}_height"] * row[f"{side}_width"]
                 raise Refused(reason, channels * math.prod(row["kernel"]) * pixels) from None
             raise Workless(reason) from None
         return row
@@ -132,7 +132,9 @@ class _Reading:
     def _nothing(self) -> str:
         if self._left_out:
             return f"no node is a layer of a table: {Coverage('', (), tuple(self._left_out)).lost}"
-        ignored = ", ".join(f"{count} {op}" for (op, _), count in self._ignored.items())
+        ignored = ", ".join(
+            f"{count} {op}{f' ({why})' if op in TAKEN else ''}" for (op, why), count in self._ignored.items()
+        )
         return f"expected a model with a convolution, product or pool, got {ignored}"
 
     def _unconnected(self) -> str | None:
@@ -145,7 +147,7 @@ class _Reading:
         if len(read) != 1:
             return f"expected one input, got {', '.join(read) or 'none'}"
         if self._connections.features[read[0]] is None:
-            return f"input {read[0]} is no feature map of one image"
+            return f"input {read[0]} is no feature map"
         return None
 
     def _connected(self, header: dict[str, Any], path: Path) -> Network:

@@ -51,13 +51,13 @@ def _recurrent_macs(node: OnnxNode, model: Model) -> int | None:
 
 
 def as_map(shape: Sequence[int]) -> tuple[int, int, int] | None:
-    """Channels, height and width of one image in a tensor; None if it is none. One dimension has the height 1."""
+    """Channels, height and width of each image in a tensor; None if it has none. One dimension has the height 1."""
     match tuple(shape):
-        case (1, channels):
+        case (_, channels):
             return channels, 1, 1
-        case (1, channels, width):
+        case (_, channels, width):
             return channels, 1, width
-        case (1, channels, height, width):
+        case (_, channels, height, width):
             return channels, height, width
     return None
 
@@ -77,10 +77,15 @@ def _shapes(node: OnnxNode, model: Model, *tensors: str) -> list[Sizes]:
     return found
 
 
+def _images(batch: int) -> Row:
+    """The key for several images."""
+    return {"batch": batch} if batch > 1 else {}
+
+
 def _sizes(given: Sequence[int], made: Sequence[int]) -> Row:
     """The keys for a map that is read and one that is made, of one or two dimensions."""
     (input_height, input_width), (output_height, output_width) = _lifted(given[2:], 1), _lifted(made[2:], 1)
-    return {
+    return _images(given[0]) | {
         "input_channels": given[1],
         "output_channels": made[1],
         "input_height": input_height,
@@ -119,8 +124,6 @@ def _check_convolution(node: OnnxNode, model: Model, given: Sizes, weights: Size
     """Raise `Refused` for a convolution that no row expresses."""
     if not 3 <= len(given) <= 4:
         raise Refused(f"a convolution of {len(given) - 2} dimensions, expected 1 or 2", macs)
-    if given[0] != 1:
-        raise Refused(f"a batch of {given[0]}, expected 1: export the model for one image", macs)
     if node.inputs[1] not in model.constants:
         raise Refused("weights that the model computes", macs)
     dilations = node.ints("dilations")
@@ -175,37 +178,37 @@ def _transposed_padding(
     return pads
 
 
-def _gemm(node: OnnxNode, model: Model, padded: Padding) -> Row:
-    if node.attributes.get("transA"):
-        raise Refused("a transposed first operand")
-    return _product(node, model, padded)
-
-
 def _product(node: OnnxNode, model: Model, padded: Padding) -> Row:
-    given, weights, made = _shapes(node, model, *node.inputs[:2], node.outputs[0])
-    macs = math.prod(made) * given[-1] if given else None
-    if node.inputs[0] in model.constants:
-        raise Refused("weights on the left, expected them on the right", macs)
-    if node.inputs[1] not in model.constants:
+    """A product with weights on either side: the other's rows or columns are pixels; a group for each matrix."""
+    first, second, made = _shapes(node, model, *node.inputs[:2], node.outputs[0])
+    first = first[::-1] if node.attributes.get("transA") else first
+    second = second[::-1] if node.attributes.get("transB") else second
+    macs = math.prod(made) * first[-1] if first else None
+    constant = [name in model.constants for name in node.inputs[:2]]
+    if not any(constant):
         raise Refused("a product of two computed matrices", macs)
-    if len(weights) != 2 or not given:
-        raise Refused(f"weights of {len(weights)} dimensions, expected 2", macs)
-    rows, channels = given[:-1], (given[-1], made[-1])
-    if model.batch != 1 or (len(given) > 2 and given[0] != 1):
-        raise Refused(f"a batch of {max(model.batch, given[0])}, expected 1: export the model for one image", macs)
-    height, width = (rows[1], rows[2]) if len(given) == 4 else (1, math.prod(rows))
-    sizes = {"input_channels": channels[0], "output_channels": channels[1], "input_height": height,
-             "input_width": width, "output_height": height, "output_width": width}  # fmt: skip
-    return {"op": "fc" if math.prod(rows) == 1 else "conv", **sizes, "kernel": [1, 1]}
+    left = constant[0]
+    weights, read = (first, second) if left else (second, first)
+    if min(len(weights), len(read) + (not left)) < 2:
+        raise Refused("a product with a vector, expected matrices", macs)
+    outputs, summed = weights[-2:] if left else weights[:-3:-1]
+    groups, images = math.prod(weights[:-2]), math.prod(made[:-2])
+    height, width = 1, made[-1] if left else math.prod(made[-2:-1])
+    if not left and groups == 1 and len(made) == 4:
+        images, height = made[0], made[1]
+    sizes = {"input_channels": groups * summed, "output_channels": groups * outputs, "input_height": height,
+             "input_width": width, "output_height": height, "output_width": width, "groups": groups}  # fmt: skip
+    operation = "fc" if height * width * groups == 1 else "conv"
+    return {"op": operation, **_images(images // groups), **sizes, "kernel": [1, 1]}
 
 
 def _image(node: OnnxNode, model: Model, *tensors: str) -> list[Sizes]:
-    """Shapes of feature maps of one image, of one or two dimensions, for an operator without work."""
+    """Shapes of feature maps, of one or two dimensions, for an operator without work."""
     found = []
     for tensor in tensors:
         shape = model.shape(tensor)
         if shape is None or as_map(shape) is None:
-            raise Workless(f"{tensor} is no feature map of one image")
+            raise Workless(f"{tensor} is no feature map")
         found.append(shape)
     return found
 
@@ -224,7 +227,7 @@ def _pool(node: OnnxNode, model: Model, padded: Padding) -> Row:
 
 
 def _global_pool(node: OnnxNode, given: Sizes) -> Row:
-    row = _sizes(given, (1, given[1], *[1] * (len(given) - 2)))
+    row = _sizes(given, (given[0], given[1], *[1] * (len(given) - 2)))
     kernel = [row["input_height"], row["input_width"]]
     return row | {"op": "pool", "pool": _kind(node), "global_pool": True, "kernel": kernel}
 
@@ -252,8 +255,9 @@ def _sum(node: OnnxNode, model: Model, padded: Padding) -> Row:
 
 def _same(shape: Sizes) -> Row:
     channels, height, width = as_map(shape) or (0, 0, 0)
-    return {"input_channels": channels, "output_channels": channels, "input_height": height, "input_width": width,
-            "output_height": height, "output_width": width, "kernel": [1, 1]}  # fmt: skip
+    sizes = {"input_channels": channels, "output_channels": channels, "input_height": height, "input_width": width,
+             "output_height": height, "output_width": width, "kernel": [1, 1]}  # fmt: skip
+    return _images(shape[0]) | sizes
 
 
 def _concatenation(node: OnnxNode, model: Model, padded: Padding) -> Row:
@@ -279,8 +283,7 @@ def _shuffle(node: OnnxNode, model: Model, padded: Padding) -> Row:
 _ROWS: dict[str, Callable[[OnnxNode, Model, Padding], Row]] = {
     "Conv": _convolution,
     "ConvTranspose": _convolution,
-    "Gemm": _gemm,
-    "MatMul": _product,
+    **dict.fromkeys(("Gemm", "MatMul"), _product),
     **dict.fromkeys(("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"), _pool),
     **dict.fromkeys(("ReduceMean", "ReduceMax"), _reduction),
     **dict.fromkeys(("Add", "Sum"), _sum),

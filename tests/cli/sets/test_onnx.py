@@ -75,10 +75,14 @@ def test_a_dilated_convolution_is_left_out_by_name(run: Run, tmp_path: Path) -> 
     refused(run("schedule", f"{path}:two", "--buffer", "512"), "no layer's name starts with 'two': 100 % of")
 
 
-def test_a_batch_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_batch_is_for_hierarchies_alone(run: Run, tmp_path: Path) -> None:
     path = block("qdq", batch=4).save(tmp_path / "m.onnx")
-    for command in (["layers"], ["schedule", "--buffer", "512"], ["cosim"], ["generate", "-o", tmp_path / "out"]):
-        refused(run(command[0], path, *command[1:]), "one (Conv: a batch of 4, expected 1: export the model for one")
+    document = run("layers", path, "--json").json
+    assert [row["batch"] for row in document["layers"]] == [4] * 4
+    assert document["totals"]["macs"] == 4 * 2 * 4 * 4 * 9 * 64
+    assert "4 images" in run("layers", path).out
+    for command in (["schedule", "--buffer", "512"], ["cosim"], ["generate", "-o", tmp_path / "out"]):
+        refused(run(command[0], path, *command[1:]), "m.onnx: one: batch: expected 1, got 4")
 
 
 def test_transposed_convolutions_alone(run: Run, tmp_path: Path) -> None:

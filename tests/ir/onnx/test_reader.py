@@ -121,14 +121,53 @@ def test_several_rows_of_a_matrix_are_pixels(tmp_path: Path) -> None:
     assert (image.op, image.output_height, image.output_width) == ("conv", 3, 7)
 
 
+# Images, channels read and made, pixels as height and width, groups, of products and what has images.
+SHARED = [
+    ("Gemm", [7, 12], [12, 5], {}, ("conv", 1, 12, 5, 1, 7, 1)),
+    ("MatMul", [7, 12], [12, 5], {}, ("conv", 1, 12, 5, 1, 7, 1)),
+    ("Gemm", [12, 7], [5, 12], {"transA": 1, "transB": 1}, ("conv", 1, 12, 5, 1, 7, 1)),
+    ("MatMul", [1, 7, 12], [12, 5], {}, ("conv", 1, 12, 5, 1, 7, 1)),
+    ("MatMul", [3, 7, 12], [12, 5], {}, ("conv", 3, 12, 5, 1, 7, 1)),
+    ("MatMul", [3, 1, 12], [12, 5], {}, ("fc", 3, 12, 5, 1, 1, 1)),
+    ("MatMul", [2, 6, 7, 12], [12, 5], {}, ("conv", 2, 12, 5, 6, 7, 1)),
+    ("MatMul", [1, 3, 12], [2, 12, 5], {}, ("conv", 1, 24, 10, 1, 3, 2)),
+    ("MatMul", [4, 2, 3, 12], [2, 12, 5], {}, ("conv", 4, 24, 10, 1, 3, 2)),
+    ("Conv", [4, 4, 9, 10], [8, 4, 3, 3], {}, ("conv", 4, 4, 8, 7, 8, 1)),
+    ("Conv", [4, 4, 10], [4, 1, 3], {"group": 4}, ("depthwise_conv", 4, 4, 4, 1, 8, 4)),
+    ("ConvTranspose", [3, 4, 5, 6], [4, 2, 2, 2], {"strides": [2, 2]}, ("deconv", 3, 4, 2, 10, 12, 1)),
+    ("MaxPool", [2, 3, 8, 8], None, {"kernel_shape": [2, 2], "strides": [2, 2]}, ("pool", 2, 3, 3, 4, 4, 1)),
+    ("GlobalAveragePool", [2, 3, 8, 8], None, {}, ("pool", 2, 3, 3, 1, 1, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "shape", "weights", "attributes", "row"), SHARED)
+def test_rows_and_images_share_the_weights(
+    tmp_path: Path, op: str, shape: list[int], weights: list[int] | None, attributes: dict[str, Any], row: object
+) -> None:
+    node = read_one(tmp_path, op, shape, weights, **attributes)
+    sizes = node.input_channels, node.output_channels, node.output_height, node.output_width, node.groups
+    assert (node.op, node.batch, *sizes) == row
+    if weights is not None:
+        pixels = 5 * 6 if op == "ConvTranspose" else node.output_height * node.output_width
+        assert (node.weights, node.macs) == (_count(weights), _count(weights) * pixels * node.batch)
+
+
+def test_weights_on_the_left(tmp_path: Path) -> None:
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 12, 7])
+    made = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [5, 12], [0.0] * 60)
+    graph = helper.make_graph([helper.make_node("MatMul", ["w", "x"], ["y"])], "g", [given], [made], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), str(tmp_path / "m.onnx"))
+    (node,) = load_layer_set(str(tmp_path / "m.onnx")).layers
+    assert (node.batch, node.input_channels, node.output_channels, node.output_width) == (2, 12, 5, 7)
+
+
 # What a node with work is left out for, and its multiply-accumulates.
 LOST = [
     ("Conv", [1, 4, 10, 10], [8, 4, 3, 3], {"dilations": [2, 2]}, "dilations [2, 2], expected 1", 8 * 4 * 9 * 36),
-    ("Conv", [4, 4, 10, 10], [8, 4, 3, 3], {}, "a batch of 4, expected 1: export the model for one image", 4 * 18432),
     ("Conv", [1, 4, 5, 5, 5], [8, 4, 3, 3, 3], {}, "a convolution of 3 dimensions, expected 1 or 2", 32 * 27 * 27),
     ("ConvTranspose", [1, 4, 5, 5], [4, 8, 3, 3], {"dilations": [2, 2]}, "dilations [2, 2]", 32 * 9 * 25),
-    ("MatMul", [4, 12], [12, 5], {}, "a batch of 4, expected 1", 4 * 12 * 5),
-    ("MatMul", [1, 3, 12], [2, 12, 5], {}, "weights of 3 dimensions, expected 2", 2 * 3 * 12 * 5),
+    ("MatMul", [4, 12], [12], {}, "a product with a vector, expected matrices", 4 * 12),
     ("Conv", [1, 4, 70000], [8, 4, 1], {}, "input_width: expected at most 65535", 8 * 4 * 70000),
 ]
 
@@ -206,6 +245,9 @@ def test_what_cannot_be_read_is_refused_in_a_line(tmp_path: Path) -> None:
         load_layer_set(str(path))
     save_model(path, "Relu", [1, 4, 10], None)
     with pytest.raises(InputError, match="expected a model with a convolution, product or pool, got 1 Relu"):
+        load_layer_set(str(path))
+    save_model(path, "MaxPool", [1, 4, 10, 10], None, kernel_shape=[2, 2], dilations=[2, 2])
+    with pytest.raises(InputError, match=r"got 1 MaxPool \(a dilated pool, or channels last: no multiply-acc"):
         load_layer_set(str(path))
     whole = save_model(path, "Conv", [1, 4, 10, 10], [8, 4, 3, 3]).read_bytes()
     for kept in [*range(0, len(whole), 7), len(whole) - 1]:
