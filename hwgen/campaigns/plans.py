@@ -13,7 +13,7 @@ import hwgen.model
 import hwgen.search
 from hwgen.arch.hwc import ALONG_X, LANES
 from hwgen.campaigns.goals import TRAFFIC_FIRST, Goal, Kind, demanded, goal_of
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import InputError, json_text, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -181,7 +181,7 @@ def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path
     found = search_layers(layers, Request((budget,)), jobs=1)
     best = {layer.name: result.total_bytes for layer, (result,) in zip(layers, found, strict=True)}
     plan = Plan(configuration, tuple(entries), left_out, best, balances)
-    write_atomically(file, json.dumps(plan.as_data(), indent=1) + "\n")
+    write_atomically(file, json_text(plan.as_data()))
     return plan
 
 

@@ -1,6 +1,5 @@
 """What all commands share: where output goes, how numbers are printed, how sizes and names are read."""
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen.cli.heartbeat import now, stage
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, json_text
 from hwgen.ir.hardware import MULTIPLIER_NUMBERS, MULTIPLIERS
 
 __all__ = [
@@ -61,7 +60,7 @@ def chosen_names(option: str, names: str | None, known: Sequence[str]) -> list[s
 
 def print_json(data: object) -> None:
     """One JSON document on standard output."""
-    sys.stdout.write(json.dumps(data, indent=1) + "\n")
+    sys.stdout.write(json_text(data))
 
 
 def note(line: str) -> None:

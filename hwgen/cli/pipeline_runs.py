@@ -1,6 +1,5 @@
 """Pipelines of depth-first solutions in the simulator, and tables of what was simulated."""
 
-import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +14,7 @@ from hwgen.arch.pipeline import MoverParameters
 from hwgen.campaigns.pipeline_cases import CaseSize
 from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
 from hwgen.cli.pipelines import dram_port
-from hwgen.ir.document import write_atomically
+from hwgen.ir.document import json_text, write_atomically
 from hwgen.lower.pipeline.lowering import MACS
 from hwgen.lower.pipeline.program import KINDS
 from hwgen.lower.pipeline.solution import read_solution
@@ -59,7 +58,7 @@ def cosim_stacks(
         results = [result.as_json() for result in pool.map(run, runs)]
     document = {"results": results}
     if output is not None:
-        write_atomically(output, json.dumps(document, indent=1) + "\n")
+        write_atomically(output, json_text(document))
     if as_json:
         print_json(document)
     else:

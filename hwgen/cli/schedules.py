@@ -12,7 +12,7 @@ from typing import Any
 
 from hwgen.cli.console import note, printable
 from hwgen.ir.builtin import builtin_path, builtin_schedules
-from hwgen.ir.document import InputError, load_yaml, write_atomically
+from hwgen.ir.document import InputError, json_text, load_yaml, write_atomically
 from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.schedule import Schedule
 
@@ -167,7 +167,7 @@ def clear_earlier(folder: Path, written: Iterable[Path]) -> None:
             path.parent.rmdir()
     if removed:
         note(f"{folder}: removed {len(removed)} files of an earlier run, such as {removed[0]}")
-    write_atomically(folder / RECORD, json.dumps(now, indent=1) + "\n")
+    write_atomically(folder / RECORD, json_text(now))
 
 
 RECORD = ".written.json"

@@ -24,6 +24,7 @@ from hwgen.export.registers.files import register_files
 from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.cluster import ClusterCore
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
+from hwgen.ir.document import json_text
 
 __all__ = ["cluster_digest", "cluster_files_of", "cluster_memories", "cluster_ports", "cluster_verilog"]
 
@@ -92,8 +93,8 @@ def cluster_files_of(
         "cluster.v": text or cluster_verilog(parameters),
         **front_end,
         "cluster.vlt": waivers("cluster", _WAIVERS),
-        "cluster.json": json.dumps(summary, indent=2) + "\n",
-        "cluster_program.json": json.dumps(program, indent=2) + "\n",
+        "cluster.json": json_text(summary, indent=2),
+        "cluster_program.json": json_text(program, indent=2),
         **register_files(cluster_registers(parameters)),
         **driver_files(cluster_registers(parameters)),
         **register_files(hwc_registers(parameters.hwc)),

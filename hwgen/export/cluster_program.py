@@ -1,6 +1,5 @@
 """The program of a layer on a cluster as files: where tensors and registers are as JSON, its words as text."""
 
-import json
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_digest
 from hwgen.export.driver.programs import Write, c_program
 from hwgen.export.hwc_program import RegionEntry
-from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
+from hwgen.ir.document import InputError, Name, Value, json_text, load_yaml, validated
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.model.dram.counts import DramLayout
 
@@ -80,7 +79,7 @@ def cluster_program_files(
     regions = {region: Region(one.base, one.bytes) for region, one in file.regions.items()}
     regions["program"] = Region(program.layout.program, WORD_BYTES * len(words))
     return {
-        f"{name}.json": json.dumps(file.as_data(), indent=1) + "\n",
+        f"{name}.json": json_text(file.as_data()),
         f"{name}.h": c_program("cluster", name, file.cluster, writes, regions, words),
         f"{name}.hex": "".join(f"{word:08x}\n" for word in words),
     }

@@ -21,6 +21,7 @@ from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_port import CHANNEL_SCALE, held_lanes
 from hwgen.gateware.hwc.output.vector_words import TOTAL_BITS, value_bits
 from hwgen.gateware.lib.scaling import STAGE_BITS
+from hwgen.ir.document import json_text
 
 __all__ = ["DIGEST", "PROGRAMS", "digest", "digest_in", "files_of", "hwc_memories", "program_digest", "storage",
            "verilog"]  # fmt: skip
@@ -144,7 +145,7 @@ def files_of(parameters: HwcParameters, text: str | None = None) -> dict[str, st
         "hwc.v": text or verilog(parameters),
         **front_end,
         "hwc.vlt": waivers("hwc"),
-        "hwc.json": json.dumps(summary, indent=2) + "\n",
+        "hwc.json": json_text(summary, indent=2),
         **register_files(hwc_registers(parameters)),
         **driver_files(hwc_registers(parameters)),
         "hwc.core": core_file("hwc", "Hardware convolution block", front_end),

@@ -1,6 +1,5 @@
 """The program of a layer on one HWC as files: JSON, a C header, and images of its operands; and read again."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +14,7 @@ from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import scaled_requantisation
 from hwgen.export.driver.programs import Write, c_program
 from hwgen.export.hwc import program_digest
-from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
+from hwgen.ir.document import InputError, Name, Value, json_text, load_yaml, validated
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, require_agreement
@@ -154,7 +153,7 @@ def program_files(program: Program, operands: Mapping[str, NDArray[np.signedinte
     """The files of a layer, by name: the program as JSON and as C header; images of the operands, given by region."""
     file = ProgramFile.of(program)
     return {
-        f"{file.layer}.json": json.dumps(file.as_data(), indent=1) + "\n",
+        f"{file.layer}.json": json_text(file.as_data()),
         f"{file.layer}.h": c_program("hwc", file.layer, file.hwc, file.writes, program.regions),
         **image_files(program, operands),
     }

@@ -1,11 +1,10 @@
 """What a generated folder holds, in ``manifest.json``: designs with their layers, and the files that belong to it."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
-from hwgen.ir.document import InputError, Name, Value, load_yaml, validated, write_atomically
+from hwgen.ir.document import InputError, Name, Value, json_text, load_yaml, validated, write_atomically
 
 __all__ = ["MANIFEST", "Design", "GeneratedLayer", "Manifest", "add_files", "read_manifest", "write_generated"]
 
@@ -86,7 +85,7 @@ def add_files(folder: Path, manifest: Manifest, files: Mapping[str, str | bytes]
 
 
 def _save(manifest: Manifest, folder: Path) -> None:
-    write_atomically(folder / MANIFEST, json.dumps(manifest.as_data(), indent=1) + "\n")
+    write_atomically(folder / MANIFEST, json_text(manifest.as_data()))
 
 
 def _remove(folder: Path, name: str) -> None:

@@ -1,6 +1,5 @@
 """The programs of a whole network on a cluster as files: its weights, and where inputs and outputs are."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_digest
 from hwgen.export.cluster_program import NETWORK_KIND
 from hwgen.export.driver.programs import Tensor, Write, c_bytes, c_program, c_programs, identifier
+from hwgen.ir.document import json_text
 from hwgen.lower.network.program import NetworkProgram
 
 __all__ = ["Exchanged", "network_program_files", "program_names"]
@@ -52,7 +52,7 @@ def network_program_files(
         "programs": [_document(*one) for one in zip(names, programs, strict=True)],
         "host": list(host),
     }
-    files: dict[str, str | bytes] = {f"{name}.json": json.dumps(document, indent=1) + "\n"}
+    files: dict[str, str | bytes] = {f"{name}.json": json_text(document)}
     for own, one in zip(names, programs, strict=True):
         files[f"{own}.h"] = _header(own, one, len(weights))
         files[f"{own}.hex"] = "".join(f"{word:08x}\n" for word in one.program.words.tolist())

@@ -17,6 +17,7 @@ from hwgen.export.joined import ports_of
 from hwgen.export.package import core_file, waivers
 from hwgen.export.registers.files import register_files
 from hwgen.gateware.pipeline.pipeline import Pipeline
+from hwgen.ir.document import json_text
 
 __all__ = ["pipeline_digest", "pipeline_files_of", "pipeline_memories", "pipeline_storage", "pipeline_verilog"]
 
@@ -124,7 +125,7 @@ def pipeline_files_of(parameters: PipelineParameters, *, keep_init: bool = False
         "pipeline.v": pipeline_verilog(parameters, keep_init=keep_init),
         **front_end,
         "pipeline.vlt": waivers("pipeline"),
-        "pipeline.json": json.dumps(summary, indent=2) + "\n",
+        "pipeline.json": json_text(summary, indent=2),
         **register_files(pipeline_registers(parameters)),
         **driver_files(pipeline_registers(parameters)),
         "pipeline.core": core_file("pipeline", "Depth-first pipeline", front_end),

@@ -19,6 +19,7 @@ from hwgen.export.registers.rdl import system_rdl
 from hwgen.gateware.bus.apb import ApbSignature, ApbWindows
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.bus.axi_interconnect import AxiInterconnect
+from hwgen.ir.document import json_text
 
 __all__ = ["system_digest", "system_files_of", "system_verilog"]
 
@@ -70,7 +71,7 @@ def system_files_of(parameters: SystemParameters, text: str | None = None) -> di
         **{name: text for name, text in of_cluster.items() if not name.endswith((".v", ".vlt", ".core"))},
         "system.v": text,
         "system.vlt": waivers("system", _WAIVERS),
-        "system.json": json.dumps(summary, indent=2) + "\n",
+        "system.json": json_text(summary, indent=2),
         "system_registers.rdl": rdl,
         "system.h": _header(parameters),
         "system.core": core_file("system", "Clusters of hardware convolution blocks on one AXI port"),

@@ -1,10 +1,12 @@
-"""Reading and writing YAML documents: one clear error line for bad input, atomic writes."""
+"""Reading and writing YAML and JSON documents: one clear error line for bad input, atomic writes."""
 
+import json
+import math
 import os
 import re
 import reprlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
@@ -19,6 +21,7 @@ __all__ = [
     "Value",
     "check_header",
     "dump_yaml",
+    "json_text",
     "load_yaml",
     "parse_yaml",
     "validated",
@@ -265,6 +268,26 @@ def _check_depth(text: str, where: str) -> None:
 def dump_yaml(data: object) -> str:
     """YAML text with keys in the given order; nested leaves in flow style, so that tables stay one row a line."""
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=118)
+
+
+def json_text(data: object, indent: int = 1) -> str:
+    """A JSON document as text, in the one form that every command prints and writes.
+
+    Scalars of NumPy become those of Python. A number that JSON cannot write (infinite, or not a number) is null.
+    """
+    return json.dumps(_plain(data), indent=indent, allow_nan=False) + "\n"
+
+
+def _plain(data: object) -> object:
+    match data:
+        case Mapping():
+            return {key: _plain(value) for key, value in data.items()}
+        case list() | tuple():
+            return [_plain(value) for value in data]
+        case None | str() | bool() | int():
+            return data
+    number = data.item() if hasattr(data, "item") else data  # NumPy's, which this room does not import
+    return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
 def write_atomically(path: Path, content: str | bytes) -> bool:

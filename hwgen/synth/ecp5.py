@@ -23,7 +23,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated
 from hwgen.export.pipeline import pipeline_verilog
-from hwgen.ir.document import write_atomically
+from hwgen.ir.document import json_text, write_atomically
 from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gate_blocks_of, gates_of
 from hwgen.synth.timing import CriticalPath, timing_of
 from hwgen.synth.tool_run import ABC9, DEVICE, Device, Netlists, ToolRun
@@ -180,7 +180,7 @@ def synthesise(
         _keep(_file_of_blocks("areas", verilog, top, ()), blocks_of(netlists.cells))
         _keep(_file_of_blocks("gates", verilog, top, ()), gate_blocks_of(netlists.named_gates))
         kept = {**found.as_data(), "seconds": round(time.perf_counter() - began, 1)}
-        write_atomically(file, json.dumps(kept, indent=1) + "\n")
+        write_atomically(file, json_text(kept))
         return Synthesis.from_data(kept)
 
 
@@ -246,7 +246,7 @@ def _file_of_blocks(kind: str, verilog: str, top: str, boxes: tuple[str, ...]) -
 
 def _keep(file: Path, blocks: Mapping[str, Area] | Mapping[str, Gates]) -> dict[str, dict[str, int]]:
     kept = {block: asdict(one) for block, one in blocks.items()}
-    write_atomically(file, json.dumps(kept, indent=1) + "\n")
+    write_atomically(file, json_text(kept))
     return kept
 
 

@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 __all__ = ["Answer", "Run", "refused"]
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"not JSON: {name}")
+
+
 class Answer(NamedTuple):
     """What a command left behind."""
 
@@ -16,8 +20,8 @@ class Answer(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """Standard output, which must be one JSON document and nothing else."""
-        return json.loads(self.out)
+        """Standard output, which must be one JSON document and nothing else: NaN and Infinity are no JSON."""
+        return json.loads(self.out, parse_constant=_refuse_constant)
 
 
 Run = Callable[..., Answer]

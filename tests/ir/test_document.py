@@ -1,12 +1,14 @@
 """YAML in: one clear line for whatever is wrong with it. Files out: whole or not at all."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hwgen.ir import document
 from hwgen.ir.builtin import builtin_names, builtin_path, named_file
-from hwgen.ir.document import InputError, Value, load_yaml, validated, write_atomically
+from hwgen.ir.document import InputError, Value, json_text, load_yaml, validated, write_atomically
 
 
 class Point(Value):
@@ -116,3 +118,15 @@ def test_names_are_looked_up_not_made_into_paths(tmp_path: Path) -> None:
     assert named_file("layersets", str(own)) == own
     with pytest.raises(InputError, match="none: expected a file or one of the built-in layersets: alexnet, "):
         named_file("layersets", "none")
+
+
+def test_scalars_of_numpy_and_what_json_cannot_write() -> None:
+    data = {
+        "equal": np.bool_(1),
+        "words": (np.int64(3), 4),
+        "gap": np.float64("inf"),
+        "share": [float("nan"), np.float32(0.5)],
+    }
+    assert json.loads(json_text(data)) == {"equal": True, "words": [3, 4], "gap": None, "share": [None, 0.5]}
+    with pytest.raises(TypeError, match="PosixPath"):
+        json_text({"file": Path("a")})

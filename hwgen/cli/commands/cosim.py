@@ -1,6 +1,5 @@
 """``hwgen cosim``: run the hardware and compare every access and every output with what was predicted."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -45,7 +44,7 @@ from hwgen.cli.workload import (
     work_of,
 )
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import InputError, json_text, write_atomically
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.tools.toolchain import Simulator
 
@@ -267,7 +266,7 @@ def run(
 
 def save_results(path: Path, document: object) -> None:
     """Write the JSON document of a command, complete or not at all."""
-    write_atomically(path, json.dumps(document, indent=1) + "\n")
+    write_atomically(path, json_text(document))
 
 
 def print_comparison(results: Sequence[LayerResult]) -> None:

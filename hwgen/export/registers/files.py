@@ -1,9 +1,8 @@
 """The files that describe a register bank to software and to other tools; all but the JSON come from SystemRDL."""
 
-import json
-
 from hwgen.arch.registers.bank import Bank
 from hwgen.export.registers.rdl import system_rdl
+from hwgen.ir.document import json_text
 
 __all__ = ["register_files"]
 
@@ -42,4 +41,4 @@ def _listed(bank: Bank) -> str:
         }
         for register in bank
     ]
-    return json.dumps(registers, indent=2) + "\n"
+    return json_text(registers, indent=2)

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import InputError, json_text, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
@@ -190,7 +190,7 @@ def _text(key: str, results: list[Result]) -> str:
         for result in results
     ]
     document = {"format": 1, "kind": "search results", "request": json.loads(key), "results": rows}
-    return json.dumps(document, indent=1) + "\n"
+    return json_text(document)
 
 
 def _kept(store: Path, key: str, layer: Layer) -> list[Result] | None:

@@ -40,8 +40,8 @@ def lower_bound(tables: LayerTables, costs: Costs, known: float = np.inf, work: 
     """
     bound = _Bound(tables, costs)
     if work == 0 or not np.isfinite(known):
-        return bound.least(known)
-    return JointBound(bound.choices(known), known, work).least(known * (1 - CLOSE))
+        return float(bound.least(known))
+    return float(JointBound(bound.choices(known), known, work).least(known * (1 - CLOSE)))
 
 
 @dataclass

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from hwgen.arch.hwc import LANES
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import InputError, json_text, write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -236,7 +236,7 @@ def _text(request: str, plan: Plan) -> str:
             for choice in plan.choices
         ],
     }
-    return json.dumps(document, indent=1) + "\n"
+    return json_text(document)
 
 
 def _kept(file: Path, request: str, layers: Sequence[Layer]) -> Plan | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from hwgen.ir.document import write_atomically
+from hwgen.ir.document import json_text, write_atomically
 from hwgen.sweep.request import Outcome
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.tables.column import Column
@@ -61,8 +61,8 @@ def write_results(folder: Path, outcome: Outcome, question: Asked) -> Tables:
         for name, text in outcome.documents.items():
             write_atomically(folder / name, text)
         provenance = {"format": schema()["format"], "kind": "provenance", "questions": tables.questions}
-        write_atomically(folder / "schema.json", json.dumps(schema(), indent=1) + "\n")
-        write_atomically(folder / "provenance.json", json.dumps(provenance, indent=1) + "\n")
+        write_atomically(folder / "schema.json", json_text(schema()))
+        write_atomically(folder / "provenance.json", json_text(provenance))
         for name, table in reversed(tables.named().items()):
             write_atomically(folder / f"{name}.csv", _csv(TABLES[name], table))
             _write_parquet(folder / f"{name}.parquet", TABLES[name], table, provenance)

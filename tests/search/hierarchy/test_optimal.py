@@ -36,6 +36,7 @@ def compare(seed: int, number: int) -> tuple[int, int]:
         where = (layer.model_dump(), hierarchy.as_data(), objective, fills)
         assert found.value == pytest.approx(least, rel=SAME), where
         assert found.bound <= least * (1 + SAME), where
+        assert {type(found.value), type(found.bound), type(found.gap)} == {float}, where
         proven += found.gap == 0
         alone, together = bounds(layer, hierarchy, objective, 1.5 * least, fills=fills)
         assert max(alone, together) <= least * (1 + SAME), where

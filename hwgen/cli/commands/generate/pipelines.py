@@ -1,6 +1,5 @@
 """``hwgen generate`` of a depth-first solution: the pipeline of each stack, and its program."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from hwgen.cli.console import print_json, print_table
 from hwgen.export.driver.programs import Write, c_tiles
 from hwgen.export.manifest import Design, write_generated
 from hwgen.export.pipeline import pipeline_digest, pipeline_files_of, pipeline_storage
+from hwgen.ir.document import json_text
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution, read_solution
@@ -88,4 +88,4 @@ def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
             for tile in program.tiles
         ],
     }  # fmt: skip
-    return json.dumps(data, indent=1) + "\n"
+    return json_text(data)

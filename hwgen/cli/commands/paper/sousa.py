@@ -1,6 +1,5 @@
 """``hwgen paper sousa-2022``: mapping layers with DRAM bursts in view against counting bytes, computed anew."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +8,7 @@ from hwgen.cli.commands.paper.answer import answer
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
 from hwgen.cli.commands.paper.sousa_system import OnSystem, on_system
 from hwgen.cli.console import chosen_names, note, progress, require_folder
+from hwgen.ir.document import json_text
 from hwgen.report.sousa.claims import mapping_claims
 from hwgen.report.sousa.documents import mapping_files, mapping_readme
 from hwgen.report.sousa.own_hardware import JUDGED, distinct_layers, judged_layers, own_mappings, own_npu
@@ -78,7 +78,7 @@ def _drawn(layers: Sequence[LayerRow], models: Sequence[ModelRow], together: OnS
     files: dict[str, bytes] = {}
     if together is not None and together.rows:
         figures["fig7_clusters"] = system_7(together.rows, together.npu)
-        files["system.json"] = json.dumps([asdict(row) for row in together.rows], indent=1).encode()
+        files["system.json"] = json_text([asdict(row) for row in together.rows]).encode()
     for stem, figure in figures.items():
         files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}
     return files
