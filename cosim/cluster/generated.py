@@ -1,6 +1,6 @@
 """Clusters that ``hwgen generate`` wrote, read again to be simulated: Verilog and programs, to the byte."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +36,13 @@ class GeneratedCluster:
     streams: tuple[int, ...]
 
     def run(
-        self, *, seed: int, stalls: bool, dump: Path | None, progress: Callable[[LayerResult], None]
+        self,
+        *,
+        seed: int,
+        stalls: bool,
+        dump: Path | None,
+        names: Sequence[str],
+        progress: Callable[[LayerResult], None],
     ) -> list[LayerResult]:
         """Run the programs; see `cosimulate_clusters`."""
         return cosimulate_clusters(
@@ -48,6 +54,7 @@ class GeneratedCluster:
             dump=dump,
             written=self.programs,
             verilog=self.verilog,
+            names=names,
             progress=progress,
         )
 
@@ -67,10 +74,10 @@ def _cluster(root: Path, design: Design) -> GeneratedCluster:
     require_listed(folder, design)
     hardware = _hardware(folder, root)
     schedules, programs = [], []
-    for layer in design.layers:
-        path = folder / "programs" / f"{layer.name}.json"
+    for name in design.files:
+        path = folder / "programs" / f"{name}.json"
         file = ClusterProgramFile.read(path)
-        schedule = load_schedule(folder / "schedules" / f"{layer.name}.yaml")
+        schedule = load_schedule(folder / "schedules" / f"{name}.yaml")
         if not file.cluster == digest == cluster_digest(compile_cluster(schedule, hardware).hardware):
             raise InputError(f"{path}: expected a program of the cluster in cluster.v, {digest}, got {file.cluster}")
         schedules.append(schedule)

@@ -9,11 +9,12 @@ from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import ClusterTask, WrittenProgram, prepare_cluster
 from cosim.cluster.run import run_cluster
 from cosim.hwc.comparison import LayerResult
-from cosim.hwc.results import dump_layer, file_names
+from cosim.hwc.results import dump_layer
 from cosim.sim.build import LONG
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule
 
 __all__ = ["cosimulate_clusters", "dram_depth"]
@@ -35,6 +36,7 @@ def cosimulate_clusters(
     written: Sequence[WrittenProgram] | None = None,
     verilog: str | None = None,
     fast: bool | None = None,
+    names: Sequence[str] | None = None,
     progress: Callable[[LayerResult], None] = lambda result: None,
 ) -> list[LayerResult]:
     """Run each schedule on its cluster and compare counts and output; results in the order of ``schedules``.
@@ -53,6 +55,7 @@ def cosimulate_clusters(
     timing : of the DRAM; by default that of the hardware.
     written : for each schedule the program that runs instead of what it is compiled to.
     verilog : of the one cluster of all schedules, if it is not made now.
+    names : see `cosim.hwc.results.cosimulate_programs`.
     """
     groups: dict[ClusterParameters, list[tuple[int, ClusterTask]]] = defaultdict(list)
     for index, schedule in enumerate(schedules):
@@ -69,7 +72,7 @@ def cosimulate_clusters(
             written=None if written is None else written[index],
         )
         groups[task.program.hardware].append((index, task))
-    names = file_names(schedules)
+    names = names or file_names([schedule.layer.name for schedule in schedules])
     results: dict[int, LayerResult] = {}
     for parameters, tasks in groups.items():
         depth = dram_depth(max(len(task.job.image) for _, task in tasks))

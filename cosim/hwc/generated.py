@@ -43,22 +43,21 @@ def programs_of(root: Path, design: Design) -> list[RunnableProgram]:
     parameters = _parameters(folder / "hwc.json")
     require_listed(folder, design)
     found = []
-    for layer in design.layers:
-        path = folder / "programs" / f"{layer.name}.json"
+    for name, layer in zip(design.files, design.layers, strict=True):
+        path = folder / "programs" / f"{name}.json"
         file = ProgramFile.read(path)
         if file.hwc != digest:
             raise InputError(f"{path}: expected a program of the HWC in hwc.v, {digest}, got one of {file.hwc}")
-        schedule = load_schedule(folder / "schedules" / f"{layer.name}.yaml")
+        schedule = load_schedule(folder / "schedules" / f"{name}.yaml")
         program = file.program(schedule, parameters, str(path))
-        found.append(RunnableProgram(program, verilog, layer.number, read_images(path.parent, program)))
+        found.append(RunnableProgram(program, verilog, layer.number, read_images(path.parent, name, program)))
     return found
 
 
 def require_listed(folder: Path, design: Design) -> None:
     """Refuse programs in a design's folder that the manifest does not list."""
-    names = {layer.name for layer in design.layers}
     for path in sorted((folder / "programs").glob("*.json")):
-        if path.stem not in names:
+        if path.stem not in design.files:
             raise InputError(f"{path}: expected a program that {MANIFEST} lists: left by another hwgen generate?")
 
 

@@ -20,13 +20,14 @@ from cosim.sim.build import LONG, REHEARSED_CYCLES, VERY_LONG
 from cosim.sim.runner import Bench, build_profiled, run_jobs
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.model.hwc.cycles import least_cycles
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["LayerResult", "RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer", "file_names"]
+__all__ = ["LayerResult", "RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer"]
 
 EXPLAINED = 3
 """Layers of one HWC whose differences are traced: it takes a run of its own for each port, at least."""
@@ -118,13 +119,17 @@ def cosimulate_programs(
     dump: Path | None = None,
     waves: Path | None = None,
     fast: bool | None = None,
+    names: Sequence[str] | None = None,
     progress: Callable[[LayerResult], None] = lambda result: None,
 ) -> list[LayerResult]:
-    """The same for what is compiled already; see `cosimulate`."""
+    """The same for what is compiled already; see `cosimulate`.
+
+    ``names`` : what the files of the layers are called, where files of other layers are written beside them.
+    """
     groups: dict[str, list[int]] = defaultdict(list)
     for index, one in enumerate(programs):
         groups[one.verilog].append(index)
-    names = file_names([one.program.schedule for one in programs])
+    names = names or file_names([one.program.schedule.layer.name for one in programs])
     results: dict[int, LayerResult] = {}
     with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as images:
         for verilog, indices in groups.items():
@@ -209,17 +214,6 @@ class _OneBlock:
 
     def _once_more(self, job: Job) -> JobResult:
         return run_jobs(self.text, [job], simulator=self.simulator, fast=self.fast)[0]
-
-
-def file_names(schedules: Sequence[Schedule]) -> list[str]:
-    """The layers' names, numbered where a name comes again."""
-    seen: dict[str, int] = defaultdict(int)
-    names = []
-    for schedule in schedules:
-        seen[schedule.layer.name] += 1
-        number = seen[schedule.layer.name]
-        names.append(schedule.layer.name if number == 1 else f"{schedule.layer.name}-{number}")
-    return names
 
 
 def dump_layer(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.hwc.comparison import LayerResult
-from cosim.hwc.results import RunnableProgram, cosimulate_programs, file_names
+from cosim.hwc.results import RunnableProgram, cosimulate_programs
 from cosim.network.nodes import NodeResult
 from hwgen.export.cached import generated
 from hwgen.golden.quantised.execution import Arrays, node_outputs
@@ -21,7 +21,7 @@ from hwgen.golden.quantised.sums import planes
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
-from hwgen.ir.onnx.graph import safe_name
+from hwgen.ir.names import file_names, safe_name
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.quantised.dilation import undilated, zero_share
@@ -201,7 +201,7 @@ def run_network(
     results = cosimulate_programs(
         programs, simulator=simulator, jobs=jobs, dump=folder, progress=lambda result: progress()
     )
-    names = file_names([one.program.schedule for one in programs])
+    names = file_names([one.program.schedule.layer.name for one in programs])
     ran = []
     for (image, at), result, name in zip(steps, results, names, strict=True):
         node = plan.layers[at].node

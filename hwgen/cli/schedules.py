@@ -14,6 +14,8 @@ from hwgen.cli.console import note, printable
 from hwgen.ir.builtin import builtin_path, builtin_schedules
 from hwgen.ir.document import InputError, json_text, load_yaml, write_atomically
 from hwgen.ir.hardware import Hardware, save_hardware
+from hwgen.ir.layer import Layer
+from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "load_schedules",
     "require_hardware",
     "save_beside",
+    "schedule_files",
     "yaml_files",
 ]
 
@@ -138,6 +141,12 @@ def require_hardware(name: str | None, folder: Path | None) -> None:
         if name is None or path.name != name + SUFFIX:
             wanted = "schedules without hardware" if name is None else f"those for hardware {name}"
             raise InputError(f"-o: expected a folder for {wanted}, got {folder} with {path.name}")
+
+
+def schedule_files(layers: Iterable[Layer]) -> dict[str, str]:
+    """The files of the schedules of some layers in one folder, by the names of the layers, which differ."""
+    names = [layer.name for layer in layers]
+    return {name: f"{file}.yaml" for name, file in zip(names, file_names(names), strict=True)}
 
 
 def save_beside(hardware: Hardware, folder: Path) -> Path:

@@ -26,6 +26,7 @@ from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import MULTIPLIERS, Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
+from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.hwc.fitting import fitted
 from hwgen.model.cluster.levels import is_two_level
@@ -323,8 +324,9 @@ def save_works(works: Sequence[Work], folder: Path) -> None:
         require_hardware(None if work.hardware is None else work.hardware.name, folder / work.folder)
     written = []
     for work in works:
-        for schedule in work.schedules:
-            written.append(folder / work.folder / f"{schedule.layer.name}.yaml")
+        names = file_names([schedule.layer.name for schedule in work.schedules])
+        for name, schedule in zip(names, work.schedules, strict=True):
+            written.append(folder / work.folder / f"{name}.yaml")
             save_schedule(schedule, written[-1])
         if work.hardware is not None:
             written.append(save_beside(work.hardware, folder / work.folder))

@@ -62,17 +62,18 @@ class ClusterProgramFile(Value):
 
 
 def cluster_program_files(
-    program: ClusterProgram, name: str | None = None, layout: DramLayout | None = None
+    name: str, program: ClusterProgram, share: int | None = None, layout: DramLayout | None = None
 ) -> dict[str, str]:
-    """The files of a layer, by name.
+    """The files of a layer.
 
     Parameters
     ----------
-    name : what they are called; None: as the layer is.
+    name : what they are called, before the suffix.
+    share : the cluster that it is for, of several that share the layer; that is in the names, too.
     layout : of the whole tensors, where the program is that of a share of them.
     """
     file = ClusterProgramFile.of(program, layout)
-    name = name or file.layer
+    name = name if share is None else f"{name}.cluster{share}"
     addresses = cluster_registers(program.hardware).addresses
     writes = [Write(register, addresses[register], value) for register, value in file.registers.items()]
     words = program.words.tolist()
@@ -80,7 +81,7 @@ def cluster_program_files(
     regions["program"] = Region(program.layout.program, WORD_BYTES * len(words))
     return {
         f"{name}.json": json_text(file.as_data()),
-        f"{name}.h": c_program("cluster", name, file.cluster, writes, regions, words),
+        f"{name}.h": c_program("cluster", file.layer, file.cluster, writes, regions, words, share=share),
         f"{name}.hex": "".join(f"{word:08x}\n" for word in words),
     }
 

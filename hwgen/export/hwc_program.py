@@ -144,34 +144,39 @@ class ProgramFile(Value):
         return scaled_requantisation(values, said.scales)
 
 
-def _image_name(layer: str, region: str) -> str:
+def _image_name(name: str, region: str) -> str:
     """The file, among the programs, with the bytes of a region."""
-    return f"{layer}.{region}.bin"
+    return f"{name}.{region}.bin"
 
 
-def program_files(program: Program, operands: Mapping[str, NDArray[np.signedinteger]]) -> dict[str, str | bytes]:
-    """The files of a layer, by name: the program as JSON and as C header; images of the operands, given by region."""
+def program_files(
+    name: str, program: Program, operands: Mapping[str, NDArray[np.signedinteger]]
+) -> dict[str, str | bytes]:
+    """The files of a layer: the program as JSON and as C header; images of the operands, given by region.
+
+    ``name`` : what they are called, before the suffix.
+    """
     file = ProgramFile.of(program)
     return {
-        f"{file.layer}.json": json_text(file.as_data()),
-        f"{file.layer}.h": c_program("hwc", file.layer, file.hwc, file.writes, program.regions),
-        **image_files(program, operands),
+        f"{name}.json": json_text(file.as_data()),
+        f"{name}.h": c_program("hwc", file.layer, file.hwc, file.writes, program.regions),
+        **image_files(name, program, operands),
     }
 
 
-def image_files(program: Program, operands: Mapping[str, NDArray[np.signedinteger]]) -> dict[str, bytes]:
-    """The bytes of the regions that operands are given for, by file name."""
+def image_files(name: str, program: Program, operands: Mapping[str, NDArray[np.signedinteger]]) -> dict[str, bytes]:
+    """The bytes of the regions that operands are given for, by file name; ``name`` as for `program_files`."""
     return {
-        _image_name(program.schedule.layer.name, region): program.layout.packed(region, operand).tobytes()
+        _image_name(name, region): program.layout.packed(region, operand).tobytes()
         for region, operand in operands.items()
     }
 
 
-def read_images(folder: Path, program: Program) -> dict[str, NDArray[np.int8]]:
+def read_images(folder: Path, name: str, program: Program) -> dict[str, NDArray[np.int8]]:
     """The images of a layer's operands that are in a folder of programs, by region."""
     found = {}
     for region in OPERANDS:
-        path = folder / _image_name(program.schedule.layer.name, region)
+        path = folder / _image_name(name, region)
         if path.exists():
             content = np.frombuffer(path.read_bytes(), np.int8)
             if content.size != program.regions[region].size:

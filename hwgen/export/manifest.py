@@ -5,6 +5,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
 from hwgen.ir.document import InputError, Name, Value, json_text, load_yaml, validated, write_atomically
+from hwgen.ir.names import file_names
 
 __all__ = ["MANIFEST", "Design", "GeneratedLayer", "Manifest", "add_files", "read_manifest", "write_generated"]
 
@@ -29,6 +30,11 @@ class Design(Value):
     top: Literal["hwc", "cluster", "pipeline", "system"]
     digest: str
     layers: tuple[GeneratedLayer, ...]
+
+    @property
+    def files(self) -> list[str]:
+        """What the files of the layers are called, before their suffix."""
+        return file_names([layer.name for layer in self.layers])
 
 
 class Manifest(Value):

@@ -8,8 +8,9 @@ from hwgen.arch.layout import Region
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_digest
 from hwgen.export.cluster_program import NETWORK_KIND
-from hwgen.export.driver.programs import Tensor, Write, c_bytes, c_program, c_programs, identifier
+from hwgen.export.driver.programs import Tensor, Write, c_bytes, c_program, c_programs
 from hwgen.ir.document import json_text
+from hwgen.ir.names import c_name
 from hwgen.lower.network.program import NetworkProgram
 
 __all__ = ["Exchanged", "network_program_files", "program_names"]
@@ -60,7 +61,7 @@ def network_program_files(
         files[f"{name}.h"] = c_programs("cluster", name, names)
     return files | {
         f"{name}.weights.bin": weights,
-        f"{name}.weights.h": c_bytes(f"cluster_weights_{identifier(name)}", weights),
+        f"{name}.weights.h": c_bytes(f"cluster_weights_{c_name(name)}", weights),
     }
 
 

@@ -7,6 +7,7 @@ from hwgen.campaigns.hwc import Row
 from hwgen.campaigns.plans import Configuration
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.names import file_names, plain_name
 from hwgen.ir.schedule import Schedule
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.request import AnyConfiguration, Question
@@ -19,7 +20,9 @@ FOLDER = "schedules"
 
 def schedule_file(question: Question, configuration: AnyConfiguration, layer: str) -> str:
     """The name of a layer's schedule file in the folder of the results."""
-    return f"{FOLDER}/{_name(question, configuration)}/{layer}.yaml"
+    names = [one.name for one in question.layers]
+    file = dict(zip(names, file_names(names), strict=True))[layer]
+    return f"{FOLDER}/{_name(question, configuration)}/{file}.yaml"
 
 
 def documents_of(
@@ -43,11 +46,16 @@ def hardware_of(configuration: Configuration, rows: Iterable[Row]) -> Hardware:
 
 
 def _name(question: Question, configuration: AnyConfiguration) -> str:
-    parts = [question.layer_set, configuration.name]
+    parts = [question.place, _words(configuration.name)]
     if isinstance(configuration, ClusterConfiguration):
         cluster = configuration.cluster
         if cluster != Cluster(hwcs=cluster.hwcs, tcdm=cluster.tcdm):  # its name does not say what else differs
             parts.append(digest_of(cluster.model_dump(mode="json"))[:6])
     if question.scale > 1:
         parts.append(f"scale{question.scale}")
-    return re.sub(r"[^A-Za-z0-9.+-]+", "_", " ".join(filter(None, parts))).strip("_.+-")[:99]
+    return plain_name("_".join(filter(None, parts)))
+
+
+def _words(name: str) -> str:
+    """The name of a configuration, which says what it is: blanks and brackets do not tell one from another."""
+    return re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("_.+-")

@@ -11,6 +11,7 @@ from hwgen import __version__
 from hwgen.campaigns.plans import Configuration
 from hwgen.ir.hardware import Dram
 from hwgen.ir.layer import Layer
+from hwgen.ir.names import plain_name
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.steps import code_digest
@@ -32,6 +33,7 @@ class Question:
     ----------
     layers : their names differ.
     layer_set : the name of all of them together.
+    own_set : whether that is the name of a file, which files in other folders may have, too.
     configurations : what they run on.
     scale : 1 for full size; see `hwgen.sweep.steps.scaled`.
     simulate, synthesise : or leave it at the model's figures.
@@ -50,6 +52,7 @@ class Question:
     synthesis_seconds: float = 1200.0
     curve_sizes: tuple[int, ...] = ()
     layer_set: str = ""
+    own_set: bool = False
 
     def asked(self, configuration: AnyConfiguration) -> Cells:
         """The cells of each row of a configuration that say what was asked for."""
@@ -78,6 +81,15 @@ class Question:
         """Its name in ``provenance.json``: a digest of its provenance."""
         return digest_of(self.provenance())[:12]
 
+    @property
+    def place(self) -> str:
+        """The part of the names of its files that stands for the set."""
+        return plain_name(self.layer_set, self._layers_digest if self.own_set else "")
+
+    @property
+    def _layers_digest(self) -> str:
+        return digest_of([layer.model_dump(mode="json") for layer in self.layers])
+
     def provenance(self) -> dict[str, Any]:
         """What the results depend on besides the rows' own cells."""
         clusters = [one for one in self.configurations if isinstance(one, ClusterConfiguration)]
@@ -89,7 +101,7 @@ class Question:
             "tools": {name: version(name) for name in packages},
             "python": platform.python_version(),
             "layers": [layer.model_dump(mode="json") for layer in self.layers],
-            "layers_digest": digest_of([layer.model_dump(mode="json") for layer in self.layers]),
+            "layers_digest": self._layers_digest,
             "configurations": [one.name for one in self.configurations],
             "clusters": [one.hardware.as_data() for one in clusters],
             "size": "full" if self.scale == 1 else f"channels, rows and columns divided by {self.scale}",

@@ -14,9 +14,10 @@ from hwgen.arch.hwc import ALONG_X
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Plan
 from hwgen.ir.document import InputError, dump_yaml
-from hwgen.ir.hardware import Cluster
+from hwgen.ir.hardware import Cluster, load_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import load_schedule
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.report.sweep.results import load_results
@@ -47,11 +48,12 @@ def swept(
     synthesis: Synthesis | None = None,
     lanes: Lanes = ALONG_X,
     reason: str = "",
+    layers: tuple[Layer, ...] = (),
     **question: Any,
 ) -> Tables:
     """A sweep of two layers, measured if it says in how many cycles."""
     configurations = tuple(Configuration("hwce", budget) for budget in budgets)
-    asked = Question(LAYERS, configurations, simulate=cycles is not None, layer_set="few", **question)
+    asked = Question(layers or LAYERS, configurations, simulate=cycles is not None, layer_set="few", **question)
     outcome = Outcome()
     for one in configurations:
         entries = tuple(Entry(hwce(layer, lanes=lanes), None) for layer in asked.layers)
@@ -154,9 +156,41 @@ def test_files_of_other_questions_do_not_meet() -> None:
         file(replace(plain, lanes=Lanes(m=8, x=2))), file(replace(plain, lanes=None)),
         file(replace(plain, slack=0.01)), file(replace(plain, slack=0.05)),
     ]  # fmt: skip
-    assert len(set(names)) == len(names)
+    long = "n" * 90
+    names += [
+        file(layer_set="a b"), file(layer_set="a_b"), *(file(layer_set=one, own_set=True) for one in ("a_b", "A_b")),
+        *(file(replace(plain, slack=slack), layer_set=long) for slack in (0.01, 0.02, 0.5)),
+        *(file(replace(plain, budget=budget), layer_set=long) for budget in (512, 1024)),
+        file(layer_set="few", own_set=True),
+    ]  # fmt: skip
+    assert len({name.casefold() for name in names}) == len(names)
     assert names[3] == "schedules/few_shared_512_scale2/a.yaml"
     assert names[4] == "schedules/shared_512_MYX_O_C_I_k_W_lmyx/a.yaml"
+
+
+def test_sets_of_one_name_do_not_meet(tmp_path: Path) -> None:
+    """Files of one name in two folders: each row names its own schedule, and the hardware beside that is its own."""
+    first = swept(tmp_path, 512, own_set=True)
+    renamed = tuple(
+        layer.model_copy(update={"name": f"other_{layer.name}", "output_channels": 1}) for layer in LAYERS
+    )
+    tables = swept(tmp_path, 512, own_set=True, layers=renamed)
+    assert first.rows == [row for row in tables.rows if row["layer"] in ("a", "b")]
+    folders = {row["layer"]: Path(row["schedule"]).parent for row in tables.rows}
+    assert len(set(folders.values())) == 2
+    for row in tables.rows:
+        assert load_schedule(tmp_path / row["schedule"]).layer.name == row["layer"]
+        (hardware,) = (tmp_path / folders[row["layer"]]).glob("*.hardware.yaml")
+        assert load_hardware(hardware).name == folders[row["layer"]].name
+
+
+def test_rows_of_other_layers_of_the_same_name_are_told(tmp_path: Path) -> None:
+    tables = swept(tmp_path, 512)
+    asked = Question(LAYERS, (), layer_set="few").provenance()
+    assert tables.of_others(asked) == []
+    wider = LAYERS[0].model_copy(update={"output_channels": 7}).model_dump(mode="json")
+    assert tables.of_others({**asked, "layers": [wider]}) == ["a"]
+    assert tables.of_others({**asked, "layers": [wider], "set": "more"}) == []
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:

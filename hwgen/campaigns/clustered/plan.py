@@ -20,7 +20,7 @@ from hwgen.campaigns.network import layer_of, weighted
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
-from hwgen.ir.onnx.graph import safe_name
+from hwgen.ir.names import safe_name
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.program import compile_cluster

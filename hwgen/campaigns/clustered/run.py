@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import Region
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.layer_data import LayerData
-from cosim.hwc.results import dump_layer, file_names
+from cosim.hwc.results import dump_layer
 from cosim.network.nodes import NodeResult, compared_vector
 from cosim.network.run import LayerSample, NetworkRun, run_program
 from cosim.sim.build import LONG
@@ -26,6 +27,7 @@ from hwgen.campaigns.clustered.plan import ClusterLayer, ClusterPlan, Stretch
 from hwgen.campaigns.network import RanLayer
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.ir.counts import Access
+from hwgen.ir.names import file_names
 from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.lower.network.program import PartTimes
 from hwgen.model.hierarchy.devices import prices_of
@@ -102,7 +104,7 @@ def run_clustered(
     times = [stretch.program.part_times(timing) for stretch in plan.stretches]
     long = len(images) * sum(whole.total for _, whole in times) > LONG if fast is None else fast
     model = load_cluster(machine, dram_log2=dram_depth(plan.size // 4 + 1), fast=long)
-    one = _Runner(graph, plan, model, timing, times, stalls, folder, progress)
+    one = _Runner(graph, plan, model, timing, times, len(images), stalls, folder, progress)
     ran: list[RanProgram] = []
     values: list[Values] = []
     for number, tensors in enumerate(images):
@@ -122,6 +124,7 @@ class _Runner:
         model: SimulatedCluster,
         timing: Dram,
         times: Sequence[tuple[Sequence[PartTimes], ClusterTimes]],
+        number: int,
         stalls: bool,
         folder: Path | None,
         progress: Callable[[], None],
@@ -131,8 +134,9 @@ class _Runner:
         self._times, self._stalls, self._folder, self._progress = times, stalls, folder, progress
         self._port = DramPort(plan.stretches[0].program.hardware.axi_bits, timing)
         layers = {layer.node.name: layer.part for layer in plan.layers if isinstance(layer.part, LayerPart)}
-        names = file_names([part.program.schedule for part in layers.values()])
-        self._names = dict(zip(layers, names, strict=True))
+        names = [part.program.schedule.layer.name for part in layers.values()]
+        files = file_names([f"{name}.{image}" if image else name for image in range(number) for name in names])
+        self._names = dict(zip(product(range(number), layers), files, strict=True))
 
     def image(self, number: int, tensors: Arrays) -> tuple[Values, list[RanProgram]]:
         """All programs, and the host between them."""
@@ -251,8 +255,7 @@ class _Runner:
         result = LayerResult(schedule, "verilator", hwcs=hwcs, seconds=0.0, **measures)  # type: ignore[arg-type]
         if self._folder is not None and isinstance(node, Convolution | Product):
             data = LayerData(_operand(layer, tensors[node.inputs[0]]), layer.weights, node.bias)
-            name = self._names[node.name]
-            dump_layer(self._folder, f"{name}.{number}" if number else name, part.program, data, output)
+            dump_layer(self._folder, self._names[number, node.name], part.program, data, output)
         return RanLayer(node, number, result, made, different)
 
 

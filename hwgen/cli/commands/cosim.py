@@ -45,6 +45,7 @@ from hwgen.cli.workload import (
 )
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, json_text, write_atomically
+from hwgen.ir.names import file_names
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.tools.toolchain import Simulator
 
@@ -188,7 +189,9 @@ def _run_generated(
 ) -> list[list[LayerResult]]:
     """Run what ``hwgen generate`` wrote into a folder: the results on HWCs, and those on clusters."""
     programs, clusters = read_programs(folder), read_clusters(folder)
-    number = len(programs) + sum(len(one.schedules) for one in clusters)
+    layers = [one.program.schedule.layer.name for one in programs]
+    layers += [schedule.layer.name for one in clusters for schedule in one.schedules]
+    number, names = len(layers), iter(file_names(layers))
     if not number:
         raise InputError(f"{folder}: expected a folder with programs for HWCs or clusters")
     if clusters:
@@ -203,13 +206,13 @@ def _run_generated(
             stalls=stalls,
             dump=dump,
             waves=(dump or Path("waves")) if waves else None,
+            names=[next(names) for _ in programs],
             progress=lambda result: step(),
         )
-        on_clusters = [
-            result
-            for one in clusters
-            for result in one.run(seed=seed, stalls=stalls, dump=dump, progress=lambda result: step())
-        ]
+        on_clusters = []
+        for one in clusters:
+            own = [next(names) for _ in one.schedules]
+            on_clusters += one.run(seed=seed, stalls=stalls, dump=dump, names=own, progress=lambda result: step())
     return [results for results in (found, on_clusters) if results]
 
 

@@ -16,7 +16,7 @@ from hwgen.cli.console import Json, buffer_sizes, note, print_json, print_table,
 from hwgen.cli.coverage import Partial, covered, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.names import set_names
-from hwgen.cli.schedules import clear_earlier
+from hwgen.cli.schedules import clear_earlier, schedule_files
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -189,10 +189,10 @@ def _write(chosen: Design, schedules: list[Any], layers: tuple[Layer, ...], outp
     """The files of the chosen hierarchy; the names of those of the schedules."""
     hierarchy = chosen.best.hierarchy
     save_hierarchy(hierarchy, output / "hierarchy.yaml")
-    paths = []
+    paths, names = [], schedule_files(layers)
     for layer, data, energy, bound in zip(layers, schedules, chosen.best.energies, chosen.best.bounds, strict=True):
         schedule = Schedule.from_data(data).model_copy(update={"layer": layer})
-        paths.append(output / SCHEDULES / f"{layer.name}.yaml")
+        paths.append(output / SCHEDULES / names[layer.name])
         remark = (
             f"On hierarchy {hierarchy.name}: {energy:.12g} pJ, at most {100 * (energy / bound - 1):.2f} % too much."
         )

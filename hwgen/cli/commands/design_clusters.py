@@ -10,7 +10,7 @@ from typing import Any
 from hwgen.arch.hwc import check_lanes
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.cli.console import note, print_json, print_table, progress, size_text
-from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside
+from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
@@ -88,16 +88,15 @@ def design_cluster(
 def _write(best: ClusterPoint, hardware: Hardware, points: Sequence[ClusterPoint], output: Path) -> list[_Made]:
     """The files; the schedules, each with its energy."""
     save_beside(hardware, output)
-    made = []
+    made, names = [], schedule_files(schedule.layer for schedule in best.schedules)
     for schedule in best.schedules:
         energy = predicted_on_cluster(schedule, hardware).energy
         assert energy is not None
-        made.append(_Made(schedule, energy, output / SCHEDULES / f"{schedule.layer.name}.yaml"))
+        made.append(_Made(schedule, energy, output / SCHEDULES / names[schedule.layer.name]))
         save_schedule(schedule, made[-1].path, [f"{energy.total:.12g} pJ, the program's words included."])
     clear_earlier(output / SCHEDULES, [one.path for one in made])
     table = io.StringIO()
     rows = csv.writer(table, lineterminator="\n")
-    names = [schedule.layer.name for schedule in best.schedules]
     rows.writerow(["hwcs", "tcdm", *(f"{array}_bytes" for array in ARRAYS), "bytes", "area_mm2", "energy_pj", *names])
     for point in points:
         buffers = [(point.hardware.buffers or {})[array] for array in ARRAYS]

@@ -25,8 +25,8 @@ def pack(folder: Folder, *, operands: Operands, as_json: Json = False) -> None:
         raise InputError(f"{folder}: not for clusters: their tensors are stored in DRAM as they are")
     contents: dict[str, bytes] = {}
     for design in manifest.designs:
-        for one in programs_of(folder, design):
-            images = image_files(one.program, read_operands(operands, one.program.schedule))
+        for own, one in zip(design.files, programs_of(folder, design), strict=False):
+            images = image_files(own, one.program, read_operands(operands, one.program.schedule))
             contents |= {(Path(design.folder) / "programs" / name).as_posix(): data for name, data in images.items()}
     if not contents:
         raise InputError(f"{folder}: expected a folder with programs for HWCs")

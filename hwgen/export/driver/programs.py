@@ -1,5 +1,6 @@
 """Programs as constants in C, in the types of the drivers."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwgen.arch.layout import Region
+from hwgen.ir.names import c_name
 
-__all__ = ["Tensor", "Write", "c_bytes", "c_program", "c_programs", "c_tiles", "identifier"]
+__all__ = ["Tensor", "Write", "c_bytes", "c_program", "c_programs", "c_tiles"]
 
 WORDS_A_LINE, BYTES_A_LINE = 8, 16
 
@@ -53,6 +55,7 @@ def c_program(
     regions: Mapping[str, Region],
     words: Sequence[int] = (),
     *,
+    share: int | None = None,
     folder: str = "../",
     tensors: Mapping[str, Sequence[Tensor]] | None = None,
 ) -> str:
@@ -63,10 +66,11 @@ def c_program(
     hardware : the digest of the block that it is for.
     regions : where the tensors are.
     words : what leads the block, if registers alone do not.
+    share : the cluster that it is for, of several that share the layer.
     folder : from the header to the driver.
     tensors : of a network, inputs and outputs, by the name of their array; there is none of no elements.
     """
-    name = f"{block}_program_{identifier(layer)}"
+    name = f"{block}_program_{c_name(layer)}{'' if share is None else f'_cluster{share}'}"
     what = "layer" if tensors is None else "network"
     lines = [f"/* The program of {what} {layer} for the {block} {hardware}. Generated, do not edit. */"]
     content = [
@@ -89,9 +93,9 @@ def c_program(
 
 def c_programs(block: str, network: str, programs: Sequence[str]) -> str:
     """A header that includes those of the programs of a network, and names them in order."""
-    name = f"{block}_programs_{identifier(network)}"
+    name = f"{block}_programs_{c_name(network)}"
     lines = [f"static const struct {block}_program *const {name}[] = {{"]
-    lines += [*(f"    &{block}_program_{identifier(program)}," for program in programs), "};"]
+    lines += [*(f"    &{block}_program_{c_name(program)}," for program in programs), "};"]
     others = [f'#include "{program}.h"' for program in programs[1:]]
     what = f"The programs of network {network}; what software does between them is in {network}.json."
     return "\n".join(
@@ -120,14 +124,10 @@ def c_tiles(block: str, hardware: str, tiles: Sequence[Sequence[Write]]) -> str:
 
 
 def _guarded(name: str, include: str, content: Sequence[str]) -> list[str]:
-    guard = f"{name.upper()}_H"
+    # With a digest: of two programs of one name the second would be left out without a word.
+    guard = f"{name.upper()}_{hashlib.sha256(chr(10).join(content).encode()).hexdigest()[:8].upper()}_H"
     named = include if include.startswith("<") else f'"{include}"'
     return [f"#ifndef {guard}", f"#define {guard}", "", f"#include {named}", "", *content, "", "#endif", ""]
-
-
-def identifier(name: str) -> str:
-    """The letters of a name that C allows, and ``_`` for the others."""
-    return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 def _words(words: Sequence[int]) -> list[str]:

@@ -3,7 +3,6 @@
 Only shapes are read, and the few small constants that shapes and activations follow from; never weights.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.ir.document import InputError
+from hwgen.ir.names import safe_name
 from hwgen.ir.onnx.file import load_file, one_line
 from hwgen.ir.onnx.operators import EQUIVALENTS
 
-__all__ = ["Model", "OnnxNode", "Shape", "load_model", "safe_name"]
+__all__ = ["Model", "OnnxNode", "Shape", "load_model"]
 
 Shape = tuple[int | None, ...]
 
@@ -121,19 +121,8 @@ def load_model(path: Path) -> Model:
     )  # fmt: skip
 
 
-def safe_name(wanted: str, taken: set[str]) -> str:
-    """A name that a row may have, once in ``taken``, to which it is added."""
-    base = re.sub(r"[^A-Za-z0-9_.+-]", "_", wanted).lstrip(".+-")[:90] or "node"
-    name, count = base, 1
-    while name in taken:
-        count += 1
-        name = f"{base}_{count}"
-    taken.add(name)
-    return name
-
-
 def _nodes(onnx: Any, graph: Any) -> Iterable[OnnxNode]:
-    names = {value.name for value in graph.input}
+    names = {value.name.casefold() for value in graph.input}
     for index, node in enumerate(graph.node):
         attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
         label = node.op_type if node.domain in DOMAINS else f"{node.domain}.{node.op_type}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from hwgen import __version__
 from hwgen.arch.dram import DramPort
+from hwgen.ir.names import plain_name
 from hwgen.ir.network import Network
 from hwgen.sweep.request import PACKAGES, SYNTHESIS_PACKAGES, timing_text
 from hwgen.sweep.rows import Cells
@@ -34,7 +35,7 @@ class DepthFirstQuestion:
     Parameters
     ----------
     network : as it runs, at its resolution, with or without phases.
-    network_set : its name, as for other sweeps.
+    network_set, own_set : its name, and whether that is a file's, as for other sweeps.
     memories : on-chip bytes, each once.
     multipliers : of each pipeline, at most; each number once.
     phases : transposed convolutions were replaced.
@@ -55,6 +56,7 @@ class DepthFirstQuestion:
     seed: int = 0
     device: Device = field(default_factory=Device)
     synthesis_seconds: float = 1200.0
+    own_set: bool = False
 
     def points(self) -> Iterator[PipelinePoint]:
         """All of them."""
@@ -91,6 +93,11 @@ class DepthFirstQuestion:
     def name(self) -> str:
         """Its name in ``provenance.json``: a digest of its provenance."""
         return digest_of(self.provenance())[:12]
+
+    @property
+    def place(self) -> str:
+        """The part of the names of its files that stands for the network."""
+        return plain_name(self.network_set, digest_of(self.network.as_data()) if self.own_set else "")
 
     def provenance(self) -> dict[str, Any]:
         """What the results depend on besides the rows' own cells."""

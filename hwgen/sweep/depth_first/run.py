@@ -1,12 +1,12 @@
 """A sweep over depth-first points: the front, then every stack of every solution, into tables."""
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hwgen.ir.document import InputError, dump_yaml
+from hwgen.ir.names import plain_name
 from hwgen.sweep.depth_first.request import DepthFirstQuestion, PipelinePoint
 from hwgen.sweep.depth_first.rows import front_rows, no_stack_row, stack_row
 from hwgen.sweep.depth_first.steps import PERFORM, StackJob, front_step, predict_step, simulate_step, synthesise_step
@@ -32,9 +32,8 @@ def solution_file(question: DepthFirstQuestion, memory: int) -> str:
         (f"{memory >> shift}{unit}" for shift, unit in ((20, "MiB"), (10, "KiB")) if not memory % (1 << shift)),
         f"{memory}B",
     )
-    parts = [question.network_set, *(["phases"] if question.phases else []), f"{entry.width}x{entry.height}", size]
-    name = re.sub(r"[^A-Za-z0-9.+-]+", "_", " ".join(filter(None, parts))).strip("_.+-")
-    return f"{FOLDER}/{name[:99]}.yaml"
+    parts = [question.place, *(["phases"] if question.phases else []), f"{entry.width}x{entry.height}", size]
+    return f"{FOLDER}/{plain_name('_'.join(filter(None, parts)))}.yaml"
 
 
 @dataclass

@@ -87,6 +87,23 @@ class Tables:
             [row for group in areas.values() for row in group if row["design"] in designs],
         )
 
+    def of_others(self, asked: Mapping[str, Any]) -> list[str]:
+        """Layers, or the network, that rows of a set of the same name have, and that are others than those asked for.
+
+        ``asked`` : the provenance of a sweep, which replaces such rows where all else is the same.
+        """
+        named = {layer["name"]: layer for layer in asked.get("layers", ())}
+        found: dict[str, None] = {}
+        for one in self.questions.values():
+            if one["set"] != asked["set"]:
+                continue
+            found |= {
+                layer["name"]: None for layer in one.get("layers", ()) if named.get(layer["name"], layer) != layer
+            }
+            if "network" in one and "network" in asked and one["network"] != asked["network"]:
+                found[str(one["network"]["network"])] = None
+        return list(found)
+
     def named(self) -> dict[str, list[Cells]]:
         """The tables by the names of their files: those that a folder has."""
         found = {"results": self.rows, "curves": self.curves, "pipelines": self.pipelines, "fronts": self.fronts,

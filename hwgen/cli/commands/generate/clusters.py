@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file
+from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file
 from hwgen.cli.console import print_table
 from hwgen.cli.workload import Work
 from hwgen.export.cached import generated_cluster
@@ -35,9 +35,10 @@ class GeneratedCluster:
     def contents(self) -> Contents:
         """All of its files."""
         contents: Contents = dict(self.files)
-        for program in self.programs:
-            contents |= {f"programs/{name}": text for name, text in cluster_program_files(program).items()}
-            contents |= schedule_file(program.schedule)
+        for name, program in zip(program_names(self.programs), self.programs, strict=True):
+            files = cluster_program_files(name, program)
+            contents |= {f"programs/{file}": text for file, text in files.items()}
+            contents |= schedule_file(name, program.schedule)
         return contents
 
     def as_json(self) -> dict[str, object]:

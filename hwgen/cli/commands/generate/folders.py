@@ -6,13 +6,17 @@ from typing import Literal, Protocol, TypeVar
 
 from hwgen.cli.console import note
 from hwgen.cli.workload import Work
-from hwgen.export.manifest import Design, GeneratedLayer, write_generated
+from hwgen.export.manifest import MANIFEST, Design, GeneratedLayer, write_generated
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["Compiled", "Contents", "Made", "grouped", "schedule_file", "write_made"]
+__all__ = ["Compiled", "Contents", "Made", "grouped", "program_names", "schedule_file", "write_made"]
 
+HARDWARE = "hardware.yaml"
+BESIDE = (MANIFEST, HARDWARE)
+"""Files beside the folders of designs."""
 Contents = dict[str, str | bytes]
 """Files by path inside a folder."""
 
@@ -72,9 +76,10 @@ def grouped(
             program = compiled(schedule, work.hardware)
             groups.setdefault(parameters_of(program), []).append(program)
         inside = folder / work.folder
+        names = file_names([members[0].schedule.layer.name for members in groups.values()], taken=BESIDE)
         generated += [
-            make(inside if len(groups) == 1 else inside / members[0].schedule.layer.name, parameters, tuple(members))
-            for parameters, members in groups.items()
+            make(inside if len(groups) == 1 else inside / name, parameters, tuple(members))
+            for name, (parameters, members) in zip(names, groups.items(), strict=True)
         ]
     return generated
 
@@ -87,7 +92,7 @@ def write_made(works: Sequence[Work], folder: Path, made: Sequence[Made]) -> Non
         contents |= {(inside / name).as_posix(): content for name, content in one.contents().items()}
     for work in works:
         if work.hardware is not None:
-            contents[(work.folder / "hardware.yaml").as_posix()] = dump_yaml(work.hardware.as_data())
+            contents[(work.folder / HARDWARE).as_posix()] = dump_yaml(work.hardware.as_data())
     numbers = {id(schedule.layer): number for work in works for number, schedule in enumerate(work.schedules)}
     designs = [
         Design(
@@ -106,9 +111,14 @@ def write_made(works: Sequence[Work], folder: Path, made: Sequence[Made]) -> Non
         note(f"{folder}: removed {len(stale)} files of an earlier run, such as {stale[0]}")
 
 
-def schedule_file(schedule: Schedule) -> Contents:
+def program_names(programs: Sequence[Compiled]) -> list[str]:
+    """What the files of the layers of a design are called, before their suffix."""
+    return file_names([program.schedule.layer.name for program in programs])
+
+
+def schedule_file(name: str, schedule: Schedule) -> Contents:
     """The schedule of a layer, so that ``predict`` and ``cosim`` can read it again."""
-    return {f"schedules/{schedule.layer.name}.yaml": dump_yaml(schedule.as_data())}
+    return {f"schedules/{name}.yaml": dump_yaml(schedule.as_data())}
 
 
 def _require_names(work: Work) -> None:

@@ -10,7 +10,7 @@ import typer
 from hwgen.arch.hwc import HwcParameters
 from hwgen.cli.clusters import ClustersOption, PartitionOption, sharing_of
 from hwgen.cli.commands.generate.clusters import make_clusters, print_clusters
-from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file, write_made
+from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file, write_made
 from hwgen.cli.commands.generate.networks import generate_network, network_on
 from hwgen.cli.commands.generate.pipelines import generate_stacks
 from hwgen.cli.commands.generate.systems import make_systems, print_systems
@@ -73,9 +73,11 @@ class Generated:
     def contents(self) -> Contents:
         """All of its files."""
         contents: Contents = dict(self.files)
-        for program, operands in zip(self.programs, self.operands, strict=True):
-            contents |= {f"programs/{name}": text for name, text in program_files(program, operands).items()}
-            contents |= schedule_file(program.schedule)
+        names = program_names(self.programs)
+        for name, program, operands in zip(names, self.programs, self.operands, strict=True):
+            files = program_files(name, program, operands)
+            contents |= {f"programs/{file}": text for file, text in files.items()}
+            contents |= schedule_file(name, program.schedule)
         return contents
 
     def as_json(self) -> dict[str, object]:

@@ -20,7 +20,7 @@ from hwgen.export.manifest import Design, GeneratedLayer, write_generated
 from hwgen.export.network_program import Exchanged, network_program_files, program_names
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.onnx.graph import safe_name
+from hwgen.ir.names import plain_name
 from hwgen.quantised.onnx.reader import read_quantised
 
 __all__ = ["generate_network", "network_on"]
@@ -66,7 +66,7 @@ def generate_network(
         why = "; ".join(f"{name}: {reason}" for name, reason in plan.refused.items())
         raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
     host = host_nodes(graph, plan)
-    name, parameters = safe_name(model.stem, set()), plan.stretches[0].program.hardware
+    name, parameters = plain_name(model.stem) or "network", plan.stretches[0].program.hardware
     exchanged = [
         Exchanged(stretch.program, inputs_of(graph, plan, number), outputs_of(graph, plan, number))
         for number, stretch in enumerate(plan.stretches)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hwgen.arch.system import SystemParameters
 from hwgen.cli.clusters import Sharing
-from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file
+from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file
 from hwgen.cli.console import print_table
 from hwgen.cli.workload import Work
 from hwgen.export.cached import generated_system
@@ -40,12 +40,11 @@ class GeneratedSystem:
     def contents(self) -> Contents:
         """All of its files; the program of cluster n is in ``programs/LAYER.cluster<n>.*``."""
         contents: Contents = dict(self.files)
-        for program in self.programs:
-            layer = program.schedule.layer.name
+        for name, program in zip(program_names(self.programs), self.programs, strict=True):
             for number, share in enumerate(program.programs):
-                files = cluster_program_files(share, name=f"{layer}.cluster{number}", layout=program.layout)
-                contents |= {f"programs/{name}": text for name, text in files.items()}
-            contents |= schedule_file(program.schedule)
+                files = cluster_program_files(name, share, number, program.layout)
+                contents |= {f"programs/{file}": text for file, text in files.items()}
+            contents |= schedule_file(name, program.schedule)
         return contents
 
     def as_json(self) -> dict[str, object]:

@@ -11,7 +11,7 @@ from hwgen.cli.commands.network.pictures import Pixels, is_picture, read_picture
 from hwgen.cli.console import note
 from hwgen.golden.quantised.comparison import Beside
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.ir.onnx.graph import safe_name
+from hwgen.ir.names import safe_name
 from hwgen.quantised.graph import Graph
 
 __all__ = ["random_inputs", "read_inputs", "write_arrays"]

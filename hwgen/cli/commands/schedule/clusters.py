@@ -10,7 +10,7 @@ from hwgen.arch.dram import DramPort
 from hwgen.cli.cluster_search import lanes_chosen, search_clusters, shapes_known
 from hwgen.cli.console import print_json, print_table
 from hwgen.cli.coverage import tell_activations
-from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside
+from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
 from hwgen.ir.counts import Counts
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
@@ -73,10 +73,11 @@ def schedule_on_cluster(
         ends=True,
     )
     timed = objective is None or min_utilisation is not None
+    names = schedule_files(coverage.layers)
     entries, rows = [], []
     for found in shared.results:
         layer = found.schedule.layer
-        path = None if output is None else output / f"{layer.name}.yaml"
+        path = None if output is None else output / names[layer.name]
         if path is not None:
             save_schedule(found.schedule, path, _remarks(found, cluster, min_utilisation))
         port = DramPort(cluster.axi_bits)
@@ -85,7 +86,7 @@ def schedule_on_cluster(
         rows.append(_row(layer, found, timed=timed))
     if output is not None:
         beside = save_beside(shared.hardware, output)
-        clear_earlier(output, [output / f"{one.schedule.layer.name}.yaml" for one in shared.results] + [beside])
+        clear_earlier(output, [output / names[one.schedule.layer.name] for one in shared.results] + [beside])
     if as_json:
         document = {
             "hardware": shared.hardware.as_data(),

@@ -7,7 +7,7 @@ import typer
 
 from hwgen.cli.console import print_json, print_table, progress
 from hwgen.cli.coverage import tell_activations
-from hwgen.cli.schedules import clear_earlier
+from hwgen.cli.schedules import clear_earlier, schedule_files
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.memory.hierarchy import load_hierarchy
@@ -51,7 +51,8 @@ def schedule_on_hierarchy(
         results = search_on_hierarchy(
             coverage.layers, request, jobs=jobs if jobs > 1 else None, progress=lambda layer: step()
         )
-    found = [(one, None if output is None else output / f"{one.schedule.layer.name}.yaml") for one in results]
+    names = schedule_files(coverage.layers)
+    found = [(one, None if output is None else output / names[one.schedule.layer.name]) for one in results]
     for one, path in found:
         if path is not None:
             save_schedule(one.schedule, path, [_remark(one, hierarchy.name)])

@@ -1,6 +1,6 @@
 """``hwgen schedule``: the best schedule of every layer for every buffer size, with the figures of its proof."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
 
@@ -21,7 +21,7 @@ from hwgen.cli.console import (
 )
 from hwgen.cli.coverage import Partial, covered, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
-from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside
+from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
 from hwgen.cli.workload import (
     SHARED,
     HardwareOption,
@@ -219,7 +219,8 @@ def schedule(
         least = "traffic" if one_level == "balanced" else one_level
         results = best_schedules(layers, sizes, given, least, slack=allowed, jobs=jobs, store=store)
         balances = [balance_of([one for one in results if one.buffer_bytes == size]) for size in sizes]
-    found = [(result, _file(output, result, sizes)) for result in results]
+    names = schedule_files(layers)
+    found = [(result, _file(output, result, sizes, names)) for result in results]
     for result, path in found:
         if path is not None:
             save_schedule(result.schedule, path, _remarks(result, runs_on, one_level))
@@ -333,10 +334,10 @@ def _one_level_objective(objective: AnyObjective | None, *, on_hardware: bool) -
             )
 
 
-def _file(folder: Path | None, result: Result, sizes: Sequence[int]) -> Path | None:
+def _file(folder: Path | None, result: Result, sizes: Sequence[int], names: Mapping[str, str]) -> Path | None:
     if folder is None:
         return None
-    return _folder(folder, result.buffer_bytes, sizes) / f"{result.schedule.layer.name}.yaml"
+    return _folder(folder, result.buffer_bytes, sizes) / names[result.schedule.layer.name]
 
 
 def _folder(folder: Path, size: int, sizes: Sequence[int]) -> Path:

@@ -1,13 +1,14 @@
 """Schedules under a demand on utilisation: what ``hwgen schedule --min-utilisation`` prints and writes."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from hwgen.arch.hwc import check_lanes
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.cli.console import note, print_json, print_table, size_text
 from hwgen.cli.coverage import tell_activations
-from hwgen.cli.schedules import clear_earlier, save_beside
+from hwgen.cli.schedules import clear_earlier, save_beside, schedule_files
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import MULTIPLIERS
@@ -73,7 +74,8 @@ def print_plan(
         store=store,
         jobs=jobs,
     )
-    files = [_save(choice, plan, min_utilisation, output) for choice in plan.choices]
+    names = schedule_files(coverage.layers)
+    files = [_save(choice, plan, min_utilisation, output, names) for choice in plan.choices]
     if output is not None:
         beside = [save_beside(hardware, output / hardware.name) for hardware in plan.hardware]
         clear_earlier(output, [*(path for path in files if path is not None), *beside])
@@ -109,11 +111,13 @@ def print_plan(
     tell_activations(coverage)
 
 
-def _save(choice: Choice, plan: Plan, min_utilisation: float, output: Path | None) -> Path | None:
+def _save(
+    choice: Choice, plan: Plan, min_utilisation: float, output: Path | None, names: Mapping[str, str]
+) -> Path | None:
     if output is None:
         return None
     hardware = choice.hardware
-    path = output / hardware.name / f"{choice.schedule.layer.name}.yaml"
+    path = output / hardware.name / names[choice.schedule.layer.name]
     layers = len(plan.choices)
     remarks = [
         f"For {hardware.name} ({hardware.name}.hardware.yaml in this folder), lanes {hardware.lanes}:",

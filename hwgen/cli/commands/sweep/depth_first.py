@@ -23,6 +23,7 @@ def depth_first_question(
     name: str,
     network_set: str,
     *,
+    own_set: bool,
     memory: str | None,
     macs: str | None,
     dram: str | None,
@@ -44,7 +45,7 @@ def depth_first_question(
     Graph.of(network)
     return DepthFirstQuestion(
         network, network_set, tuple(memories), multipliers, phases=phases, port=port, stalls=stalls,
-        simulate=simulate, synthesise=synthesise, seed=seed, synthesis_seconds=synthesis_seconds,
+        simulate=simulate, synthesise=synthesise, seed=seed, synthesis_seconds=synthesis_seconds, own_set=own_set,
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """What sweeps of all kinds share: where they run, how they are interrupted, the files that they leave."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any, Literal
 
 import typer
 
-from hwgen.cli.console import print_json
+from hwgen.cli.console import print_json, printable
 from hwgen.cli.jobs import fitting_jobs
 from hwgen.cli.stages import Lines
 from hwgen.ir.document import InputError
@@ -50,6 +51,10 @@ class Running:
         def keep(outcome: Outcome) -> Tables:
             return write_results(self.folder, outcome, question)
 
+        others = known_tables(self.folder).of_others(question.provenance())
+        if others:
+            what = f"{self.folder}: rows of another set of this name, with other {', '.join(others)}"
+            sys.stderr.write(printable(f"{what}: those that this sweep has, too, are replaced") + "\n")
         lines = Lines()
         try:
             made = sweep(

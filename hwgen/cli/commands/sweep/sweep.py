@@ -110,7 +110,8 @@ def sweep(
     running = Running(output, place, time_limit, attempts)
     if depth_first:
         asked = depth_first_question(
-            layer_set, name, memory=memory, macs=macs, dram=dram, resolution=resolution, phases=phases, stalls=stalls,
+            layer_set, name, own_set=_is_file(layer_set), memory=memory, macs=macs, dram=dram, resolution=resolution,
+            phases=phases, stalls=stalls,
             simulate=simulate, synthesise=synthesise, synthesis_seconds=synthesis_seconds, seed=seed,
         )  # fmt: skip
         return sweep_depth_first(asked, running, as_json=as_json)
@@ -125,7 +126,7 @@ def sweep(
     curves = curve_sizes(sizes) if cluster is None else ()
     question = Question(
         coverage.layers, tuple(wanted), scale or 1, simulate, synthesise, seed, synthesis_seconds=synthesis_seconds,
-        curve_sizes=curves, layer_set=name,
+        curve_sizes=curves, layer_set=name, own_set=_is_file(layer_set),
     )  # fmt: skip
     return _sweep_layers(question, running, coverage, as_json=as_json)
 
@@ -161,6 +162,11 @@ def _covered(name: str, *, partial: bool) -> Coverage:
         twice = next(one for one in names if names.count(one) > 1)
         raise InputError(f"{name}: {twice}: expected layers with names of their own")
     return coverage
+
+
+def _is_file(name: str) -> bool:
+    """Whether a set is a file, or some layers of one; else it is built in."""
+    return Path(name).is_file() or Path(name.rpartition(":")[0]).is_file()
 
 
 def _set_name(name: str) -> str:
