@@ -8,6 +8,7 @@ from hwgen.ir.document import InputError
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Dequantise, HostOperator, Node, Quantise
 from hwgen.quantised.onnx.anchors import ANCHORS
+from hwgen.quantised.onnx.lifting import QUANTISERS
 from hwgen.quantised.onnx.model import QuantisedModel, load_quantised, malformed
 from hwgen.quantised.onnx.operators import ACTIVE
 from hwgen.quantised.onnx.regions import Region
@@ -63,11 +64,19 @@ class _Reading:
             with malformed(self._model.path, self._producers.get(node.input[0], node)):
                 region.build()
         except NotHardware as error:
-            made = self._producers.get(node.input[0])
-            self._reasons[made.output[0] if made is not None else node.output[0]] = str(error)
+            self._explain(node.input[0], str(error))
         else:
             self._regions[node.output[0]] = region
             self._reasons |= region.reasons
+
+    def _explain(self, tensor: str, reason: str) -> None:
+        """Why the nodes between the quantised tensors and this one are the host's; the first reason found is kept."""
+        node = self._producers.get(tensor)
+        if node is None or node.op_type in QUANTISERS or node.output[0] in self._reasons:
+            return
+        self._reasons[node.output[0]] = reason
+        for name in node.input:
+            self._explain(name, reason)
 
     def graph(self) -> Graph:
         """The nodes that the outputs depend on."""
@@ -85,7 +94,8 @@ class _Reading:
                     nodes.append(self._host(node))
                 tensors.update((name, self._tensor(name)) for name in node.output if name)
                 continue
-            nodes += region.nodes
+            known = {one.name for one in nodes}  # what is moved for several readers is moved once
+            nodes += (one for one in region.nodes if one.name not in known)
             tensors |= region.tensors
             constants.update(region.constants)
         missing = [name for name in model.outputs if name not in tensors]

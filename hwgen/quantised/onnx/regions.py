@@ -8,19 +8,30 @@ An operator that anchors such a region is one class of `hwgen.quantised.onnx.anc
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.quantised.kinds import Concatenation, Lookup, Movement, Node, Quantise, View
+from hwgen.quantised.kinds import (
+    Addition,
+    Concatenation,
+    Convolution,
+    Lookup,
+    Movement,
+    Node,
+    Product,
+    Quantise,
+    View,
+)
 from hwgen.quantised.onnx.constants import Integers
 from hwgen.quantised.onnx.model import QuantisedModel
 from hwgen.quantised.onnx.movement import flat_index, pad_value, padded_axis
 from hwgen.quantised.onnx.operators import AFFINE, ELEMENTWISE, MOVEMENTS, SAME
 from hwgen.quantised.onnx.tails import NotHardware, Tail
-from hwgen.quantised.tensors import OFFSET, Int8, Quantisation, Tensor
+from hwgen.quantised.scales import common_scales
+from hwgen.quantised.tensors import HIGHEST, LOWEST, OFFSET, Int8, Quantisation, Tensor
 
 __all__ = ["Anchor", "Region", "Source"]
 
@@ -35,6 +46,9 @@ class Source:
 
 class Anchor(ABC):
     """How one operator on numbers becomes an integer node."""
+
+    scales: ClassVar[bool] = False
+    """Whether its sums may be multiplied by a factor for each channel."""
 
     def takes(self, region: "Region", node: Any) -> bool:
         """Whether it is this operator at all that should anchor the region."""
@@ -99,7 +113,11 @@ class Region:
             return
         anchor = self.anchors.get(node.op_type)
         if anchor is not None and anchor.takes(self, node):
-            anchor.build(self, node, tail, output)
+            halves = tail.halves() if anchor.scales else None
+            if halves is None:
+                anchor.build(self, node, tail, output)
+            else:
+                self._rectified(anchor, node, halves, output)
             return
         variable = self.variable(node)
         if (node.op_type in ELEMENTWISE or node.op_type in AFFINE) and len(variable) == 1:
@@ -107,7 +125,42 @@ class Region:
                 raise NotHardware("a constant larger than the map")
             self.produce(variable[0], tail.before(node), output)
             return
+        if node.op_type in ("Mul", "Div") and len(variable) == 2:
+            raise NotHardware(f"{node.op_type} of two maps: hardware multiplies maps by constants alone")
         raise NotHardware(f"{node.op_type}: no integer form")
+
+    def _rectified(self, anchor: Anchor, node: Any, halves: tuple[Tail, Tail, int], output: str) -> None:
+        """A LeakyRelu or PRelu of sums that are not quantised before it: its two halves, and their sum."""
+        above, below, middle = halves
+        names = (f"{output}::above", f"{output}::below")
+        made = len(self.nodes)
+        anchor.build(self, node, below, names[1])
+        parts = [
+            replace(one, own_macs=0) if isinstance(one, Convolution | Product) else one for one in self.nodes[made:]
+        ]
+        forms = [one.requantisation for one in parts if isinstance(one, Convolution | Product)]
+        if all((form.low, form.high) == (middle, middle) for form in forms):  # the output has nothing below 0
+            del self.nodes[made:]
+            for one in parts:
+                del self.tensors[one.name]
+            anchor.build(self, node, above, output)
+            return
+        self.nodes[made:] = parts
+        anchor.build(self, node, above, names[0])
+        self.emit(
+            Addition(
+                name=output,
+                inputs=names,
+                outputs=(output,),
+                covers=self.covers(above, node),
+                shape=self.shape(names[0]),
+                scales=common_scales([1.0, 1.0]),
+                zeros=(middle, middle),
+                zero_out=middle,
+                low=LOWEST,
+                high=HIGHEST,
+            )
+        )
 
     def quantised(self, tensor: str, tail: Tail, output: str) -> None:
         """The same for an operand; numbers that have no integer form are quantised by the host as they come."""
@@ -137,6 +190,8 @@ class Region:
         inner = self.source(node.input[0])
         name = f"{tensor}::moved"
         quantisation = inner.quantisation
+        if name in self.tensors:
+            return Source(name, quantisation)
         fill = int(quantisation.values(np.array(pad_value(node, self.model.constants)))) if _pads(node) else 0
         self._emit_move(node, tensor, inner.tensor, name, quantisation, fill)
         return Source(name, quantisation)

@@ -192,6 +192,8 @@ def _emit_convolution(
 class ConvolutionAnchor(Anchor):
     """Conv of one or two dimensions."""
 
+    scales = True
+
     def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
         settings, shape = attributes(node), region.model.shapes[node.output[0]]
         source = region.source(node.input[0])
@@ -213,6 +215,8 @@ class ConvolutionAnchor(Anchor):
 
 class TransposedAnchor(Anchor):
     """ConvTranspose of one or two dimensions."""
+
+    scales = True
 
     def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
         settings, shape = attributes(node), region.model.shapes[node.output[0]]
@@ -265,11 +269,15 @@ def _cut(settings: dict[str, Any], cut: Sequence[int]) -> tuple[int, int, int, i
 class ProductAnchor(Anchor):
     """MatMul with constant weights, and Gemm."""
 
+    scales = True
+
     def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
         constants = region.model.constants
         if node.input[1] not in constants:
-            left = len(region.variable(node)) == 1 and node.input[0] in constants
-            raise NotHardware("weights on the left" if left else "both factors are computed")
+            if node.input[0] not in constants:
+                raise NotHardware("both factors are computed")
+            _from_the_left(region, node, tail, output)
+            return
         found = region.integers(node.input[1], "weights")
         batch = found.values.shape[:-2]
         if found.values.ndim < 2:
@@ -309,6 +317,30 @@ class ProductAnchor(Anchor):
                 own_macs=None if len(parts) == 1 else values.size * (prod(shape) // shape[-1]),
             )
         )
+
+
+def _from_the_left(region: Region, node: Any, tail: Tail, output: str) -> None:
+    """A product with weights on the left: a convolution of 1 x 1 whose channels are rows, and its pixels columns."""
+    settings, shape = attributes(node), region.model.shapes[node.output[0]]
+    found = region.integers(node.input[0], "weights")
+    if found.values.ndim != 2 or settings.keys() & {"transA", "transB"} or len(node.input) > 2:
+        raise NotHardware("weights on the left of a Gemm, or of several matrices")
+    values, scales = _weights(found, (0, 1), 0)
+    source, covers = region.source(node.input[1]), region.covers(tail, node)
+    given = region.shape(source.tensor)
+    if len(given) < 2:
+        raise NotHardware("a vector with weights on the left")
+    *outer, depth, columns = given
+    count, rows = prod(outer), len(values)
+    places = np.arange(prod(given), dtype=np.int64).reshape(count, depth, columns).swapaxes(0, 1)
+    index = places.reshape(1, depth, 1, count * columns)
+    source = region.moved(source, index, "Transpose", f"{output}::turned", covers)
+    sums = _Sums(values[:, :, None, None], scales, np.zeros(rows))
+    made, name = _requantised(region, sums, source, tail, -2, len(shape)), f"{output}::map"
+    place = _Place(region, covers, name, (1, rows, 1, count * columns))
+    _emit_convolution(place, made, source, Window((1, 1)), 1)
+    back = np.arange(prod(shape), dtype=np.int64).reshape(rows, count, columns).swapaxes(0, 1)
+    region.moved(Source(name, region.target), back.reshape(shape), "Transpose", output, covers)
 
 
 def _batched(region: Region, node: Any, found: Integers, tail: Tail, output: str) -> None:

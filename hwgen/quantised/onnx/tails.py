@@ -1,6 +1,7 @@
 """Element-wise nodes between an operator and the QuantizeLinear after it: factor and offset, clip, or tables."""
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,19 @@ from hwgen.quantised.tensors import HIGHEST, LOWEST, Int8, Quantisation
 __all__ = ["Affine", "NotHardware", "Tail"]
 
 SAME = "Identity"
+RECTIFIERS = ("LeakyRelu", "PRelu")
 Float64 = NDArray[np.float64]
 
 
 class NotHardware(Exception):
     """Why a part of a model has no integer nodes."""
+
+
+class Side(Enum):
+    """A half of the numbers."""
+
+    ABOVE = "what is above 0, and 0 for the rest"
+    BELOW = "what is below 0, and 0 for the rest"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +45,8 @@ class Tail:
     model: QuantisedModel
     target: Quantisation
     nodes: tuple[Any, ...] = ()
+    side: Side | None = None
+    """Which half of its LeakyRelu or PRelu is meant."""
 
     def before(self, *nodes: Any) -> "Tail":
         """With nodes before these."""
@@ -75,32 +86,90 @@ class Tail:
         return all(operator in ("Relu", "Clip") for operator in operators)
 
     def split(self, channels: int, axis: int, rank: int) -> tuple[Affine, tuple[int, int]]:
-        """Factor and offset for each channel, then the clip in integers of the output; raises `NotHardware`."""
-        gain, offset = np.ones(channels), np.zeros(channels)
-        nodes = self._working
-        while nodes and nodes[0].op_type in AFFINE:
-            factor, more = self._affine(nodes.pop(0), channels, axis, rank)
-            gain, offset = gain * factor, offset * factor + more
-        return Affine(gain, offset), replace(self, nodes=tuple(nodes)).clip
+        """Factor and offset for each channel, then the clip in integers of the output; raises `NotHardware`.
+
+        A clip before factors and offsets is another one after them.
+        """
+        affine = Affine(np.ones(channels), np.zeros(channels))
+        low, high = np.full(channels, -np.inf), np.full(channels, np.inf)
+        for node in self._working:
+            rectifies = node.op_type in RECTIFIERS and self.side is not None
+            factor, more = np.ones(channels), np.zeros(channels)
+            if node.op_type in (*AFFINE, "HardSigmoid"):
+                factor, more = self._affine(node, channels, axis, rank)
+            elif rectifies and self.side is Side.BELOW:
+                factor = _by_channel(self.slope, channels, axis, rank)
+            affine = Affine(affine.gain * factor, affine.offset * factor + more)
+            ends = np.array([low, high]) * np.where(factor, factor, 1) + more
+            low, high = np.where(factor, ends.min(axis=0), -np.inf), np.where(factor, ends.max(axis=0), np.inf)
+            if rectifies:
+                upper = (factor < 0) ^ (self.side is Side.ABOVE)
+                low, high = np.where(upper, np.maximum(low, 0), low), np.where(upper, high, np.minimum(high, 0))
+            elif node.op_type not in AFFINE:
+                least, most = self._bounds(node)
+                low, high = np.clip(low, least, most), np.clip(high, least, most)
+        return affine, self._in_integers(low, high)
 
     @property
     def clip(self) -> tuple[int, int]:
         """Lowest and highest integer of the output; raises `NotHardware` for what is no clip."""
-        low, high = LOWEST, HIGHEST
+        low, high = -np.inf, np.inf
         for node in self._working:
-            if node.op_type == "Relu":
-                bounds = [0.0, np.inf]
-            elif node.op_type == "Clip":
-                bounds = [-np.inf, np.inf]
+            least, most = self._bounds(node)
+            low, high = np.clip(low, least, most), np.clip(high, least, most)
+        return self._in_integers(np.array([low]), np.array([high]))
+
+    def _bounds(self, node: Any) -> tuple[float, float]:
+        """What a clip keeps of all numbers; raises `NotHardware` for what is none."""
+        constants, bounds = self.model.constants, [-np.inf, np.inf]
+        match node.op_type:
+            case "Relu":
+                return 0.0, np.inf
+            case "HardSigmoid":
+                return 0.0, 1.0
+            case "Clip":
                 for at, name in enumerate(node.input[1:3]):
                     if name:
-                        bounds[at] = float(self.model.constants.value(name).reshape(-1)[0])
-            else:
-                raise NotHardware(f"{node.op_type} after it, before a quantiser: no clip")
-            bounds[0] = min(bounds)  # where min is above max, every element is max
-            least, most = (int(one) for one in self.target.values(np.array(bounds, np.float32)))
-            low, high = min(max(low, least), most), min(max(high, least), most)
-        return low, high
+                        bounds[at] = float(constants.value(name).reshape(-1)[0])
+            case "Max" | "Min" if self.scalar:
+                given = [float(constants.value(name).item()) for name in node.input if name in constants]
+                bounds = [max(given), np.inf] if node.op_type == "Max" else [-np.inf, min(given)]
+            case _:
+                raise NotHardware(f"sums through {node.op_type} before they are quantised: a table needs 8 bits")
+        if np.isnan(bounds).any():
+            raise NotHardware(f"{node.op_type} with a bound that is no number")
+        return min(bounds), bounds[1]  # where min is above max, every element is max
+
+    def _in_integers(self, low: Float64, high: Float64) -> tuple[int, int]:
+        """Bounds, the same for all channels, as integers of the output."""
+        lows, highs = (set(self.target.values(one.astype(np.float32)).tolist()) for one in (low, high))
+        if len(lows) > 1 or len(highs) > 1:
+            raise NotHardware("a clip with other bounds for each channel")
+        return lows.pop(), highs.pop()
+
+    @property
+    def slope(self) -> NDArray:
+        """The factor of what is below 0 in the first rectifier."""
+        node = next(node for node in self.nodes if node.op_type in RECTIFIERS)
+        if node.op_type == "LeakyRelu":
+            return np.array(next((one.f for one in node.attribute if one.name == "alpha"), 0.01))
+        return self.model.constants.value(node.input[1])
+
+    def halves(self) -> tuple["Tail", "Tail", int] | None:
+        """What is above 0 and what is below it in a LeakyRelu or PRelu, with 0 for the rest, and the integer of 0.
+
+        The output is the sum of both, less that integer: of each element one half has it. None without a rectifier.
+        """
+        at = [number for number, node in enumerate(self.nodes) if node.op_type in RECTIFIERS]
+        if len(at) != 1 or self.side is not None:
+            return None
+        if self.nodes[at[0]].op_type == "PRelu" and self.nodes[at[0]].input[1] not in self.model.constants:
+            return None
+        rest = replace(self, nodes=self.nodes[at[0] + 1 :])
+        if not rest.scalar:
+            return None
+        middle = int(rest.values(np.zeros(1, np.float32))[0])
+        return replace(self, side=Side.ABOVE), replace(self, side=Side.BELOW), middle
 
     def tables(self, given: Quantisation, channels: int = 1) -> Int8:
         """[channels, 256] integers of the output for all integers of a source."""
@@ -127,7 +196,10 @@ class Tail:
         return self.target.values(np.asarray(found, np.float32).reshape(numbers.shape))
 
     def _affine(self, node: Any, channels: int, axis: int, rank: int) -> tuple[Float64, Float64]:
-        """Factor and offset of one node."""
+        """Factor and offset of one node; of a HardSigmoid before its clip."""
+        if node.op_type == "HardSigmoid":
+            given = {"alpha": 0.2, "beta": 0.5} | {one.name: one.f for one in node.attribute}
+            return np.full(channels, given["alpha"]), np.full(channels, given["beta"])
         if node.op_type == "BatchNormalization":
             gamma, beta, mean, variance = (
                 self.model.constants.value(name).astype(np.float64) for name in node.input[1:5]

@@ -1,5 +1,6 @@
 """Forms of quantised models, each as the integer graph that it must become."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -327,6 +328,112 @@ def test_a_product_with_several_matrices(tmp_path: Path, matrices: tuple[int, ..
     assert [node.kind for node in graph.nodes if node.macs] == ["product" if matrices[0] == 1 else "conv"]
     assert graph.work().macs == int(np.prod(matrices)) * 5
     assert total(beside(path, graph).agreements).different == 0
+
+
+@pytest.mark.parametrize("shape", [[1, 8, 6], [1, 3, 8, 6]])
+def test_weights_on_the_left(tmp_path: Path, shape: list[int]) -> None:
+    draft, rng = Draft(shape), np.random.default_rng(5)
+    weights = draft.weights(rng.integers(-127, 128, (5, 8)), 0.01)
+    made = draft.node("MatMul", weights, draft.both("x", 0.05, 120))
+    made = draft.node("Add", made, draft.constant(rng.normal(size=(5, 1))))
+    path = draft.write(tmp_path / "left.onnx", draft.both(made, 0.1, 130), [*shape[:-2], 5, 6])
+    graph = read_quantised(path)
+    assert kinds(graph)[2] == "conv"
+    assert graph.work().macs == 5 * int(np.prod(shape))
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def convolved(path: Path, follow: Callable[[Draft, str], str], zero: int = 130) -> Graph:
+    """A convolution, what follows it, and a quantiser; and that all of it agrees with ONNX Runtime."""
+    draft, rng = Draft([1, 3, 6, 7]), np.random.default_rng(9)
+    weights = draft.weights(rng.integers(-127, 128, (5, 3, 3, 3)), rng.uniform(0.005, 0.01, 5))
+    made = follow(draft, draft.node("Conv", draft.both("x", 0.05, 120), weights))
+    draft.write(path, draft.both(made, 0.05, zero), [1, 5, 4, 5])
+    graph = read_quantised(path)
+    found = beside(path, graph)
+    assert total(found.agreements).different == 0
+    assert found.differences[graph.outputs[0]].largest == 0
+    return graph
+
+
+SLOPES = np.linspace(0.05, 0.9, 5).reshape(5, 1, 1)
+FACTORS = np.array([0.7, -1.2, 0.3, 2.0, -0.1]).reshape(5, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda draft, made: draft.node("LeakyRelu", made, alpha=0.1),
+        lambda draft, made: draft.node("LeakyRelu", made),
+        lambda draft, made: draft.node("LeakyRelu", made, alpha=-0.3),
+        lambda draft, made: draft.node("PRelu", made, draft.constant(SLOPES)),
+        lambda draft, made: draft.node("LeakyRelu", draft.node("Mul", made, draft.constant(FACTORS)), alpha=0.2),
+        lambda draft, made: draft.node("Add", draft.node("LeakyRelu", made, alpha=0.2), draft.constant(0.7)),
+        lambda draft, made: draft.node("Mul", draft.node("LeakyRelu", made), draft.constant(-0.7)),
+        lambda draft, made: draft.node("Clip", draft.node("LeakyRelu", made), draft.constant(-0.1)),
+    ],
+)
+def test_a_rectifier_of_sums_is_the_sum_of_its_halves(tmp_path: Path, follow: Callable[[Draft, str], str]) -> None:
+    graph = convolved(tmp_path / "leaky.onnx", follow)
+    assert kinds(graph)[1:-1] == ["conv", "conv", "add"]
+    assert graph.work().macs == 5 * 3 * 9 * 20
+
+
+def test_a_rectifier_whose_output_has_nothing_below_zero(tmp_path: Path) -> None:
+    graph = convolved(tmp_path / "leaky.onnx", lambda draft, made: draft.node("LeakyRelu", made, alpha=0.1), 0)
+    assert kinds(graph)[1:-1] == ["conv"]
+
+    def clipped(draft: Draft, made: str) -> str:
+        return draft.node("Clip", draft.node("LeakyRelu", made), draft.constant(0.3), draft.constant(2.0))
+
+    assert kinds(convolved(tmp_path / "clipped.onnx", clipped))[1:-1] == ["conv"]
+
+
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda draft, made: draft.node("Mul", draft.node("Relu", made), draft.constant(0.4)),
+        lambda draft, made: draft.node("Mul", draft.node("Relu", made), draft.constant(np.abs(FACTORS))),
+        lambda draft, made: draft.node("Sub", draft.constant(0.5), draft.node("Clip", made, draft.constant(-0.7))),
+        lambda draft, made: draft.node("Min", draft.node("Max", made, draft.constant(-0.2)), draft.constant([0.9])),
+        lambda draft, made: draft.node("HardSigmoid", made),
+        lambda draft, made: draft.node("HardSigmoid", made, alpha=0.3, beta=0.43),
+    ],
+)
+def test_factors_after_a_clip(tmp_path: Path, follow: Callable[[Draft, str], str]) -> None:
+    assert kinds(convolved(tmp_path / "clip.onnx", follow))[1:-1] == ["conv"]
+
+
+@pytest.mark.parametrize(
+    ("follow", "reason"),
+    [
+        (lambda draft, made: draft.node("HardSwish", made), "sums through HardSwish before they are quantised"),
+        (lambda draft, made: draft.node("Mul", made, draft.node("Sigmoid", made)), "Mul of two maps: hardware mult"),
+        (
+            lambda draft, made: draft.node("Add", draft.node("Relu", made), draft.constant(FACTORS)),
+            "a clip with other bounds for each channel",
+        ),
+    ],
+)
+def test_what_follows_sums_and_is_no_clip_is_said_of_all_of_it(
+    tmp_path: Path, follow: Callable[[Draft, str], str], reason: str
+) -> None:
+    hosts = [node for node in convolved(tmp_path / "no.onnx", follow).nodes if isinstance(node, HostOperator)]
+    assert hosts[0].operator == "Conv"
+    assert all(node.reason.startswith(reason) for node in hosts)
+
+
+def test_what_two_read_is_moved_once(tmp_path: Path) -> None:
+    draft, rng = Draft([1, 4, 6, 7]), np.random.default_rng(2)
+    turned = draft.node("Transpose", draft.both("x", 0.05, 120), perm=[0, 2, 3, 1])
+    made = [
+        draft.both(draft.node("Conv", turned, draft.weights(rng.integers(-127, 128, (3, 6, 2, 2)), 0.01)), 0.1, 120)
+        for _ in range(2)
+    ]
+    path = draft.write(tmp_path / "two.onnx", draft.both(draft.node("Add", *made), 0.2, 120), [1, 3, 6, 3])
+    nodes = read_quantised(path).nodes
+    assert [node.label for node in nodes].count("move (Transpose)") == 1
+    assert len({node.name for node in nodes}) == len(nodes)
 
 
 def test_a_quantised_constant_is_added_exactly(tmp_path: Path) -> None:
