@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hwgen.golden.quantised.padding import with_pads
 from hwgen.ir.document import InputError
 from hwgen.quantised.kinds import HostOperator
 
@@ -44,7 +45,7 @@ def host_outputs(node: HostOperator, operands: Mapping[str, NDArray]) -> Sequenc
         [helper.make_value_info(name, onnx.TypeProto()) for name in node.outputs],
         [onnx.numpy_helper.from_array(array, name) for name, array in node.constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", node.opset)], ir_version=8)
+    model = with_pads(helper.make_model(graph, opset_imports=[helper.make_opsetid("", node.opset)], ir_version=8))
     found: Sequence[NDArray] = _session(model.SerializeToString(), node.name).run(None, dict(operands))
     return found
 
@@ -53,7 +54,7 @@ def model_outputs(path: Path, inputs: Mapping[str, NDArray], tensors: Sequence[s
     """What ONNX Runtime makes of a model's inputs: outputs and the tensors of these names, of all images."""
     import onnx
 
-    model = onnx.load(str(path))
+    model = with_pads(onnx.load(str(path)))
     own = [value.name for value in model.graph.output]
     given = {value.name for value in model.graph.input}
     made = {name for node in model.graph.node for name in node.output}

@@ -1,11 +1,15 @@
 """An ONNX file as it is: read whole, or refused in one line."""
 
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from hwgen.ir.document import InputError
 
 __all__ = ["load_file", "one_line"]
+
+LONGEST = 400
+"""Characters of an error of another library."""
 
 
 def load_file(path: Path, *, weights: bool = False) -> Any:
@@ -37,8 +41,8 @@ def load_file(path: Path, *, weights: bool = False) -> Any:
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, in one short line."""
-    return " ".join(str(error).split())[:80] or type(error).__name__
+    """What an error says, in one line; a long one ends in dots."""
+    return shorten(str(error), LONGEST, placeholder=" ...") or type(error).__name__
 
 
 def _check_names(graph: Any, path: Path) -> None:

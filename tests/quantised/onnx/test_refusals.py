@@ -100,6 +100,15 @@ def test_refused_in_one_line(write: Callable[[Draft], str], message: str, tmp_pa
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_the_reason_of_another_library_is_whole(tmp_path: Path) -> None:
+    draft = Draft([1, 12])
+    made = draft.node("Gemm", draft.both("x", 0.1, 0), draft.weights(np.ones((11, 5)), 0.1))
+    path = draft.write(tmp_path / "model.onnx", draft.both(made, 0.1, 0))
+    with pytest.raises(InputError, match=r"Gemm, node name: n3\): .* between 11 and 12$") as caught:
+        read_quantised(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_a_file_that_is_not_whole(tmp_path: Path) -> None:
     path = small(tmp_path / "small.onnx")
     whole = path.read_bytes()
