@@ -29,6 +29,8 @@ class Graph:
     tensors : all of them, by name; of one image.
     constants : quantised tensors that do not depend on the inputs.
     batch : images that the model takes at a time; None if that is free.
+    apart : inputs whose first axis has the images, which the model treats apart; another input is one, whole.
+    together : why the first axis of an input that is longer than 1 has no images that are treated apart; else empty.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Graph:
     tensors: Mapping[str, Tensor]
     constants: Mapping[str, Int8] = field(default_factory=dict)
     batch: int | None = 1
+    apart: frozenset[str] = frozenset()
+    together: str = ""
 
     def bytes_of(self, node: Node) -> int:
         """What a node reads and writes, parameters included; nothing for one that moves nothing."""

@@ -32,10 +32,13 @@ class Quantisation:
     unsigned: bool = False
 
     def values(self, numbers: NDArray[np.floating]) -> Int8:
-        """The int8 values of numbers, in float32 as ONNX has it: rounded half to even, clipped."""
+        """The int8 values of numbers, in float32 as ONNX has it: rounded half to even, clipped.
+
+        What is no number becomes the lowest value. ONNX does not say so; ONNX Runtime does it.
+        """
         with np.errstate(all="ignore"):  # scales may be so small that numbers become infinite
             codes = np.rint(np.asarray(numbers, np.float32) / np.float32(self.scale)) + np.float32(self.zero)
-            values: Int8 = np.clip(codes, LOWEST, HIGHEST).astype(np.int8)
+            values: Int8 = np.clip(np.nan_to_num(codes, nan=LOWEST), LOWEST, HIGHEST).astype(np.int8)
         return values
 
     def numbers(self, values: Int8) -> Float32:

@@ -255,6 +255,8 @@ def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, b
         try:
             if len(set(node.inputs)) > MOST_INPUTS:
                 raise InputError(f"inputs: expected at most {MOST_INPUTS}, got {len(set(node.inputs))}")
+            if isinstance(node, Lookup) and len(node.tables) > 1 and node.shape[0] != 1:
+                raise InputError(f"tables: expected one image with a table for each channel, got {node.shape[0]}")
             maps = [feature_map(graph, name, 0) for name in (*node.inputs, node.output)]
             program = compile_vector(node, maps[:-1], maps[-1], machine, room=(0, machine.tcdm_bytes))
             found[node.name] = program.constants

@@ -204,12 +204,12 @@ class _Chooser:
 
 
 def feature_map(graph: Graph, name: str, base: int) -> FeatureMap:
-    """A tensor in the DRAM: channels along its second axis."""
+    """A tensor in the DRAM: channels along its second axis, of several images one after the other."""
     shape = graph.tensors[name].shape
     if len(shape) <= 1:
         return FeatureMap.dense(base, 1, 1, graph.tensors[name].elements)
-    _, channels, *rows, columns = shape if len(shape) > MATRIX else (*shape, 1)
-    return FeatureMap.dense(base, channels, prod(rows), columns)
+    images, channels, *rows, columns = shape if len(shape) > MATRIX else (*shape, 1)
+    return FeatureMap.dense(base, images * channels, prod(rows), columns)
 
 
 def _or_none(find: Callable[[], int]) -> int | None:

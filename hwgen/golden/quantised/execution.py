@@ -56,7 +56,7 @@ def execute(graph: Graph, inputs: Arrays, progress: Callable[[], None] = lambda:
 def node_outputs(graph: Graph, node: Node, tensors: Arrays) -> Sequence[NDArray]:
     """What one node makes of the tensors that it reads."""
     if isinstance(node, kinds.HostOperator):
-        return host_outputs(node, {name: outside(graph, name, tensors) for name in node.inputs})
+        return host_outputs(node, {name: tensors[name] for name in node.inputs})
     operands = [tensors[name] for name in node.inputs]
     if isinstance(node, kinds.Quantise):
         quantisation = graph.tensors[node.output].quantisation
@@ -84,32 +84,29 @@ def checked_inputs(graph: Graph, given: Arrays, where: str) -> int:
         raise InputError(f"{where}: expected the inputs {', '.join(graph.inputs)}, got {', '.join(given)}")
     found = set()
     for name, array in given.items():
-        tensor = graph.tensors[name]
-        dtype = tensor.dtype
-        batched = len(tensor.shape) > 1
-        wanted = tensor.shape[1:] if batched else tensor.shape
-        count = array.shape[0] if batched and array.ndim else 1
-        if array.dtype != dtype or (array.shape[1:] if batched else array.shape) != wanted or array.ndim < 1:
-            shape = "x".join(map(str, (graph.batch or "N", *wanted) if batched else wanted))
+        tensor, apart = graph.tensors[name], name in graph.apart
+        wanted = tensor.shape[1:] if apart else tensor.shape
+        fits = (array.shape[1:] if apart else array.shape) == wanted and array.ndim == len(tensor.shape)
+        if array.dtype != tensor.dtype or not fits:
+            shape = "x".join(map(str, (graph.batch or "N", *wanted) if apart else wanted))
+            why = f" (one image: {graph.together})" if graph.together else ""
             raise InputError(
-                f"{where}: input {name}: expected {dtype} of {shape}, got {array.dtype} of "
-                f"{'x'.join(map(str, array.shape)) or 'no dimensions'}"
+                f"{where}: input {name}: expected {tensor.dtype} of {shape or 'no dimensions'}, got {array.dtype} of "
+                f"{'x'.join(map(str, array.shape)) or 'no dimensions'}{why}"
             )
-        found.add(count)
-    if len(found) != 1 or 0 in found or (graph.batch is not None and found != {graph.batch}):
+        if apart:
+            found.add(array.shape[0])
+    if len(found) > 1 or 0 in found or (found and graph.batch is not None and found != {graph.batch}):
         raise InputError(
             f"{where}: expected {graph.batch or 'as many'} images in each input, got {', '.join(map(str, found))}"
         )
-    return found.pop()
+    return found.pop() if found else 1
 
 
 def images(graph: Graph, given: Arrays, count: int) -> Iterator[dict[str, NDArray]]:
     """The inputs, one image after the other."""
     for image in range(count):
-        yield {
-            name: array[image : image + 1] if len(graph.tensors[name].shape) > 1 else array
-            for name, array in given.items()
-        }
+        yield {name: array[image : image + 1] if name in graph.apart else array for name, array in given.items()}
 
 
 def joined(parts: Sequence[NDArray]) -> NDArray:

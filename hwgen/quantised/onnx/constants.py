@@ -32,22 +32,22 @@ class Integers:
     @property
     def shifted(self) -> NDArray[np.int64]:
         """values - zeros."""
-        shifted: NDArray[np.int64] = self.values.astype(np.int64) - self._along(self.zeros)
+        shifted: NDArray[np.int64] = self.values.astype(np.int64) - self.along(self.zeros)
         return shifted
 
     @property
     def exact(self) -> NDArray[np.float64]:
         """What they stand for, in float64."""
-        exact: NDArray[np.float64] = self.shifted * self._along(self.scales.astype(np.float64))
+        exact: NDArray[np.float64] = self.shifted * self.along(self.scales.astype(np.float64))
         return exact
 
     @property
     def numbers(self) -> NDArray[np.float32]:
         """What they stand for, in float32."""
-        numbers: NDArray[np.float32] = self.shifted.astype(np.float32) * self._along(self.scales)
+        numbers: NDArray[np.float32] = self.shifted.astype(np.float32) * self.along(self.scales)
         return numbers
 
-    def _along(self, parameters: NDArray) -> NDArray:
+    def along(self, parameters: NDArray) -> NDArray:
         if parameters.size == 1:
             return parameters.reshape(())
         shape = [1] * self.values.ndim
@@ -62,7 +62,7 @@ class Integers:
         values, number = move(self.values), max(self.scales.size, self.zeros.size)
         if number == 1:
             return Integers(values, self.scales, self.zeros)
-        places = move(np.broadcast_to(self._along(np.arange(number)), self.values.shape))
+        places = move(np.broadcast_to(self.along(np.arange(number)), self.values.shape))
         for axis in range(places.ndim):
             others = tuple(other for other in range(places.ndim) if other != axis)
             first = places.min(axis=others)
@@ -70,21 +70,6 @@ class Integers:
                 scales, zeros = (np.broadcast_to(one, (number,))[first] for one in (self.scales, self.zeros))
                 return Integers(values, scales, zeros, axis)
         return None
-
-
-def joined(parts: Sequence[Integers], axis: int) -> Integers | None:
-    """Constant integers beside each other along an axis; None where their scales are along another one."""
-    axis %= parts[0].values.ndim
-    if len({one.values.dtype for one in parts}) > 1:
-        return None
-    values = np.concatenate([one.values for one in parts], axis)
-    if any(max(one.scales.size, one.zeros.size) > 1 and one.axis != axis for one in parts):
-        return None
-    scales = np.concatenate([np.broadcast_to(one.scales, one.values.shape[axis]) for one in parts])
-    zeros = np.concatenate([np.broadcast_to(one.zeros, one.values.shape[axis]) for one in parts])
-    if len(set(scales)) == len(set(zeros)) == 1:
-        scales, zeros = scales[:1], zeros[:1]
-    return Integers(values, scales, zeros, axis)
 
 
 @dataclass
@@ -95,12 +80,12 @@ class Constants:
     -------
     arrays : as they are in the model.
     integers : those that go through a DequantizeLinear, by the name of its output; in another order, too.
-    changed : numbers that were made of such integers, and why they no longer are integers with scales.
+    mixed : numbers that were such integers, and whose order leaves no axis with a scale for each index.
     """
 
     arrays: dict[str, NDArray] = field(default_factory=dict)
     integers: dict[str, Integers] = field(default_factory=dict)
-    changed: dict[str, str] = field(default_factory=dict)
+    mixed: set[str] = field(default_factory=set)
 
     def __contains__(self, name: str) -> bool:
         return name in self.arrays or name in self.integers

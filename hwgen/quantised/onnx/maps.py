@@ -7,7 +7,7 @@ import numpy as np
 
 from hwgen.quantised.kinds import Addition, AveragePool, Concatenation, MaxPool, Window
 from hwgen.quantised.onnx.movement import attributes
-from hwgen.quantised.onnx.regions import Anchor, Region, Source
+from hwgen.quantised.onnx.regions import Anchor, Region, Source, require_one_image
 from hwgen.quantised.onnx.tails import NotHardware, Tail
 from hwgen.quantised.onnx.windows import lifted, padding, pair
 from hwgen.quantised.scales import common_scales, nearest_scale
@@ -174,6 +174,7 @@ def _window(region: Region, node: Any, given: Sequence[int], made: Sequence[int]
     """The window of a pool, or of one over the whole map."""
     if not 3 <= len(given) <= 4:
         raise NotHardware("of what is no map")
+    require_one_image(given)
     settings = attributes(node)
     if node.op_type.startswith("Reduce"):
         axes = list(settings.get("axes", ()))

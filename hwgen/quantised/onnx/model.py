@@ -1,6 +1,6 @@
 """A quantised model in one form: standard operators on numbers between quantisers, constants folded, shapes known."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.document import InputError
-from hwgen.ir.onnx.file import load_file, one_line
-from hwgen.quantised.onnx.constants import Constants, Integers, evaluate, joined
-from hwgen.quantised.onnx.lifting import LIFTED, QUANTISERS, lifted
+from hwgen.ir.onnx.file import one_line
+from hwgen.quantised.onnx.constants import Constants, Integers, evaluate
+from hwgen.quantised.onnx.lifting import LIFTED, QUANTISERS
 from hwgen.quantised.onnx.operators import MOVEMENTS, OWN_DOMAINS, REFUSED, SAME
 from hwgen.quantised.tensors import OFFSET, Quantisation
 
-__all__ = ["QuantisedModel", "load_quantised", "malformed"]
+__all__ = ["Preparation", "QuantisedModel", "check_operators", "input_parameters", "malformed"]
 
-OLDEST, USUAL = 13, 17
-"""The oldest version of the standard operators that is read as it is; the one taken where a model names none."""
+OLDEST = 13
+"""The oldest version of the standard operators that is read as it is."""
 SMALL = 1024
 """Elements of a constant that shapes may follow from."""
 KEEPING = {*MOVEMENTS, *SAME} - {"Pad", "Resize", "Upsample"}
@@ -28,7 +28,7 @@ KEEPING = {*MOVEMENTS, *SAME} - {"Pad", "Resize", "Upsample"}
 
 @dataclass(frozen=True, eq=False)
 class QuantisedModel:
-    """A model of one image.
+    """A model of one image; of all that it takes, where it does not treat images apart.
 
     Members
     -------
@@ -36,6 +36,8 @@ class QuantisedModel:
     shapes, dtypes : of all tensors; a dtype is numpy's name.
     quantised : the tensors of int8 and uint8 among those that depend on the inputs.
     batch : images that the file's model takes at a time; None if that is free.
+    apart : inputs whose first axis has the images; none where they are not treated apart.
+    together : why they are not, where an input has a first size other than 1; else empty.
     """
 
     path: Path
@@ -47,25 +49,9 @@ class QuantisedModel:
     dtypes: Mapping[str, str]
     quantised: Mapping[str, Quantisation]
     opset: int
-    batch: int | None
-
-
-def load_quantised(path: Path) -> QuantisedModel:
-    """Read a file. Raises `InputError`, in one line, for what is no quantised model that can be imported."""
-    whole = load_file(path, weights=True)
-    _check_operators(whole, path)
-    batch = _take_one_image(whole.graph)
-    parameters = _input_parameters(whole.graph)
-    with malformed(path):
-        nodes = lifted(whole.graph.node, parameters, {value.name for value in whole.graph.output})
-    if not any(node.op_type in QUANTISERS for node in nodes):
-        raise InputError(
-            f"{path}: expected a quantised model (QuantizeLinear and DequantizeLinear, or QLinearConv and the like), "
-            "got one of floats (onnxruntime.quantization.quantize_static quantises it; hwgen layers reads it so)"
-        )
-    opset = max([one.version for one in whole.opset_import if one.domain in ("", "ai.onnx")], default=USUAL)
-    with malformed(path):
-        return _Preparation(path, whole, nodes, opset).model(batch, parameters)
+    batch: int | None = 1
+    apart: Collection[str] = ()
+    together: str = ""
 
 
 @contextmanager
@@ -80,7 +66,7 @@ def malformed(path: Path, node: Any = None) -> Iterator[None]:
         raise InputError(f"{where}: inputs or attributes that the operator does not have") from None
 
 
-def _check_operators(whole: Any, path: Path) -> None:
+def check_operators(whole: Any, path: Path) -> None:
     """Raise `InputError` for operators that are not known, or refused."""
     import onnx
 
@@ -95,35 +81,7 @@ def _check_operators(whole: Any, path: Path) -> None:
             raise InputError(f"{named}: an operator that is not known")
 
 
-def _take_one_image(graph: Any) -> int | None:
-    """Set the first size of the inputs to 1; returns what it was, None if it was free."""
-    given = {tensor.name for tensor in graph.initializer}
-    batch: int | None = 1
-    for value in graph.input:
-        dims = value.type.tensor_type.shape.dim
-        if value.name in given or len(dims) < 2 or (dims[0].HasField("dim_value") and dims[0].dim_value == 1):
-            continue
-        batch = dims[0].dim_value if dims[0].HasField("dim_value") else None
-        dims[0].dim_value = 1
-    if batch is not None and batch > 1:
-        _reshape_one_image(graph, batch)
-    return batch
-
-
-def _reshape_one_image(graph: Any, batch: int) -> None:
-    """Shapes that reshapes name begin with 1 in place of the batch."""
-    import onnx
-
-    wanted = {node.input[1] for node in graph.node if node.op_type == "Reshape" and len(node.input) > 1}
-    for tensor in graph.initializer:
-        if tensor.name in wanted:
-            sizes = onnx.numpy_helper.to_array(tensor).copy()
-            if sizes.size and sizes[0] == batch:
-                sizes[0] = 1
-                tensor.CopyFrom(onnx.numpy_helper.from_array(sizes, tensor.name))
-
-
-def _input_parameters(graph: Any) -> dict[str, tuple[str, str]]:
+def input_parameters(graph: Any) -> dict[str, tuple[str, str]]:
     """Scale and zero point of the inputs that are integers, as their first reader has them."""
     import onnx
 
@@ -139,13 +97,13 @@ def _input_parameters(graph: Any) -> dict[str, tuple[str, str]]:
     return found
 
 
-class _Preparation:
+class Preparation:
     """Constants, shapes and quantised tensors of a lifted model."""
 
-    def __init__(self, path: Path, whole: Any, nodes: list[Any], opset: int) -> None:
+    def __init__(self, path: Path, whole: Any, nodes: Sequence[Any], opset: int) -> None:
         import onnx
 
-        self._onnx, self._path, self._whole, self._nodes, self._opset = onnx, path, whole, nodes, opset
+        self._onnx, self._path, self._whole, self._nodes, self._opset = onnx, path, whole, list(nodes), opset
         try:
             arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in whole.graph.initializer}
         except Exception as error:  # data that are shorter than their shape
@@ -154,9 +112,17 @@ class _Preparation:
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._dtypes: dict[str, str] = {}
 
-    def model(self, batch: int | None, parameters: Mapping[str, tuple[str, str]]) -> QuantisedModel:
-        """The model."""
+    def model(
+        self, parameters: Mapping[str, tuple[str, str]], rows: Mapping[str, int] | None = None, count: int = 1
+    ) -> QuantisedModel:
+        """The model.
+
+        ``rows`` : of a model that treats ``count`` images apart, one image's rows of each tensor's first axis. This
+        is then the model of one image.
+        """
         self._fold()
+        if rows:
+            self._nodes = [self._of_one_image(node, rows, count) for node in self._nodes]
         for node in self._nodes:
             if node.op_type in QUANTISERS:
                 self._scales(node)
@@ -176,8 +142,23 @@ class _Preparation:
             dtypes=self._dtypes,
             quantised=self._quantised(parameters),
             opset=self._opset,
-            batch=batch,
         )
+
+    def _of_one_image(self, node: Any, rows: Mapping[str, int], count: int) -> Any:
+        """A node whose constant shape names the rows of one image in place of those of all."""
+        if node.op_type not in ("Reshape", "Expand") or node.output[0] not in rows:
+            return node
+        if len(node.input) < 2 or node.input[1] not in self._constants:
+            return node
+        sizes, here = self._constants.value(node.input[1]).copy(), rows[node.output[0]]
+        if not sizes.size or sizes[0] != here * count:
+            return node
+        sizes[0] = here
+        copy, name = self._onnx.NodeProto(), f"{node.output[0]}::shape"
+        copy.CopyFrom(node)
+        copy.input[1] = name
+        self._constants.arrays[name] = sizes
+        return copy
 
     def _fold(self) -> None:
         """Take out all nodes that depend on no input."""
@@ -193,24 +174,16 @@ class _Preparation:
 
     def _fold_node(self, node: Any) -> None:
         constants = self._constants
-        if node.op_type == "DequantizeLinear" and "int" in constants.value(node.input[0]).dtype.name:
+        if node.op_type == "DequantizeLinear":
             constants.integers[node.output[0]] = self._integers(node)
             return
         outputs = [name for name in node.output if name]
-        to_numbers = node.op_type == "Cast" and node.attribute[0].i == self._onnx.TensorProto.FLOAT
-        if to_numbers and node.input[0] in constants.integers:
-            constants.integers[outputs[0]] = constants.integers[node.input[0]]
-            return
         try:
             named = {name: constants.value(name) for name in node.input if name}
             if node.op_type in KEEPING and node.input[0] in constants.integers:
                 self._move(node, named, outputs)
-                return
-            self._keep(node, evaluate([node], named, outputs, self._opset))
-            if node.op_type == "DequantizeLinear":
-                constants.changed[outputs[0]] = f"are of {constants.value(node.input[0]).dtype.name}"
-            elif node.op_type != "QuantizeLinear":
-                self._still_integers(node, outputs)
+            else:
+                self._keep(node, evaluate([node], named, outputs, self._opset))
         except Exception as error:
             raise InputError(
                 f"{self._path}: {node.op_type} {node.name}: its constants cannot be computed: {one_line(error)}"
@@ -227,23 +200,9 @@ class _Preparation:
             integers = constants.integers[node.input[0]].moved(moved)
             if integers is None:
                 constants.arrays[name] = moved(named[node.input[0]])
-                constants.changed[name] = "have scales along more than one axis"
+                constants.mixed.add(name)
             else:
                 constants.integers[name] = integers
-
-    def _still_integers(self, node: Any, outputs: Sequence[str]) -> None:
-        """Note what became of constant integers that a node reads: integers where it puts them beside each other."""
-        constants = self._constants
-        read = [name for name in node.input if name in constants.integers or name in constants.changed]
-        if not read:
-            return
-        if node.op_type == "Concat" and all(name in constants.integers for name in node.input):
-            axis = next(one.i for one in node.attribute if one.name == "axis")
-            found = joined([constants.integers[name] for name in node.input], axis)
-            if found is not None:
-                constants.integers[outputs[0]] = found
-                return
-        constants.changed |= dict.fromkeys(outputs, f"go through {node.op_type} after they are quantised")
 
     def _keep(self, node: Any, values: Sequence[NDArray]) -> None:
         outputs = [name for name in node.output if name]

@@ -9,7 +9,8 @@ from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Dequantise, HostOperator, Node, Quantise
 from hwgen.quantised.onnx.anchors import ANCHORS
 from hwgen.quantised.onnx.lifting import QUANTISERS
-from hwgen.quantised.onnx.model import QuantisedModel, load_quantised, malformed
+from hwgen.quantised.onnx.loading import load_quantised
+from hwgen.quantised.onnx.model import QuantisedModel, malformed
 from hwgen.quantised.onnx.operators import ACTIVE
 from hwgen.quantised.onnx.regions import Region
 from hwgen.quantised.onnx.sums import channel_convolution
@@ -102,7 +103,15 @@ class _Reading:
         if missing:
             raise InputError(f"{model.path}: output {missing[0]} does not depend on the inputs")
         return Graph(
-            model.path.stem, tuple(nodes), tuple(model.inputs), tuple(model.outputs), tensors, constants, model.batch
+            model.path.stem,
+            tuple(nodes),
+            tuple(model.inputs),
+            tuple(model.outputs),
+            tensors,
+            constants,
+            model.batch,
+            frozenset(model.apart),
+            model.together,
         )
 
     def _needed(self) -> set[str]:

@@ -7,7 +7,7 @@ An operator that anchors such a region is one class of `hwgen.quantised.onnx.anc
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ from hwgen.quantised.onnx.tails import NotHardware, Tail
 from hwgen.quantised.scales import common_scales
 from hwgen.quantised.tensors import HIGHEST, LOWEST, OFFSET, Int8, Quantisation, Tensor
 
-__all__ = ["Anchor", "Region", "Source"]
+__all__ = ["Anchor", "Region", "Source", "require_one_image"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +200,8 @@ class Region:
         """Constant integers with their scales."""
         found = self.model.constants.integers.get(tensor)
         if found is None:
-            why = self.model.constants.changed.get(tensor, "are not quantised")
-            raise NotHardware(f"{role} {why}")
+            mixed = tensor in self.model.constants.mixed
+            raise NotHardware(f"{role} {'have scales along more than one axis' if mixed else 'are not quantised'}")
         return found
 
     def shape(self, tensor: str) -> tuple[int, ...]:
@@ -361,6 +361,12 @@ class Region:
         """A quantised tensor that does not depend on the inputs."""
         self.constants[name] = values
         self.tensors[name] = Tensor(name, values.shape, quantisation)
+
+
+def require_one_image(shape: Sequence[int]) -> None:
+    """Raise `NotHardware` for maps of several images: nodes of maps work on one."""
+    if shape[0] != 1:
+        raise NotHardware(f"{shape[0]} maps at a time, of a batch that is not taken apart")
 
 
 def _pads(node: Any) -> bool:

@@ -13,7 +13,7 @@ from hwgen.quantised.kinds import Concatenation, Convolution, Product, Window
 from hwgen.quantised.onnx.arranged import Phases, arranged, phases
 from hwgen.quantised.onnx.constants import Integers
 from hwgen.quantised.onnx.movement import attributes
-from hwgen.quantised.onnx.regions import Anchor, Region, Source
+from hwgen.quantised.onnx.regions import Anchor, Region, Source, require_one_image
 from hwgen.quantised.onnx.tails import NotHardware, Tail
 from hwgen.quantised.onnx.windows import lifted, padding, pair
 from hwgen.quantised.scales import nearest_scale
@@ -200,6 +200,7 @@ class ConvolutionAnchor(Anchor):
         values, scales = _weights(region.integers(node.input[1], "weights"), range(len(shape)), 0)
         if not 3 <= len(shape) <= 4:
             raise NotHardware(f"a convolution of {len(shape) - 2} dimensions")
+        require_one_image(shape)
         sums = _Sums(_planes(values), scales, _bias(region, node.input, 2, shape[1]))
         made = _requantised(region, sums, source, tail, 1, len(shape))
         kernel = pair(made.weights.shape[2:])
@@ -223,6 +224,7 @@ class TransposedAnchor(Anchor):
         source, given = region.source(node.input[0]), region.model.shapes[node.input[0]]
         if not 3 <= len(shape) <= 4:
             raise NotHardware(f"a convolution of {len(shape) - 2} dimensions")
+        require_one_image(shape)
         groups = int(settings.get("group", 1))
         integers = region.integers(node.input[1], "weights")
         values, scales = _weights(integers, range(integers.values.ndim), 1)
@@ -386,6 +388,7 @@ def channel_convolution(region: Region, source: Source, shape: tuple[int, ...], 
     """
     if not 3 <= len(shape) <= 4:
         raise NotHardware("a factor for each channel of what is no map")
+    require_one_image(shape)
     channels = shape[1]
     affine, _ = tail.split(channels, 1, len(shape))
     wanted = tail.tables(source.quantisation, channels)

@@ -60,6 +60,8 @@ def generate_network(
     """Write the cluster and the network's programs; say what was written."""
     note(f"reading {model}")
     graph = read_quantised(model)
+    if graph.together:
+        note(f"the first axis is no batch of images: {graph.together}")
     with progress(len(weighted(graph)), "scheduling") as step:
         plan = plan_cluster(graph, machine, step, resident=resident)
     if not plan.stretches:

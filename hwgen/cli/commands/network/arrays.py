@@ -61,7 +61,7 @@ def random_inputs(graph: Graph, seed: int) -> dict[str, NDArray]:
     found: dict[str, NDArray] = {}
     for name in graph.inputs:
         tensor = graph.tensors[name]
-        shape = ((graph.batch or 1), *tensor.shape[1:]) if len(tensor.shape) > 1 else tensor.shape
+        shape = ((graph.batch or 1), *tensor.shape[1:]) if name in graph.apart else tensor.shape
         dtype = np.dtype(tensor.dtype)
         if dtype.kind == "f":
             found[name] = generator.normal(size=shape).astype(dtype)

@@ -72,6 +72,8 @@ def network(
     require_folder(output)
     note(f"reading {model}")
     graph = read_quantised(model)
+    if graph.together:
+        note(f"the first axis is no batch of images: {graph.together}")
     beside: Beside | None = None
     files: dict[str, str] = {}
     if runs:

@@ -139,6 +139,8 @@ def run(
         raise InputError(f"--resident: expected a cluster, got the HWC {machine.name}")
     note(f"reading {model}")
     graph = read_quantised(model)
+    if graph.together:
+        note(f"the first axis is no batch of images: {graph.together}")
     arrays = read_inputs(graph, given, pixels) if given else random_inputs(graph, seed or 0)
     where = given[0].rpartition("=")[2] if given else str(model)
     count = checked_inputs(graph, arrays, where)
