@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from hwgen.cli.console import printable
+from hwgen.cli.heartbeat import now
 
 __all__ = ["Lines", "stages"]
 
@@ -40,7 +41,8 @@ class Lines:
         sys.stderr.flush()
 
     def look(self, line: str, done: int, known: int) -> None:
-        """What is under way."""
+        """What is under way; elsewhere than on a terminal it is told now and then."""
+        now(f"[{done}/{known}] {line}")
         if self._console.is_terminal and line:
             self.clear()
             self._shown = printable(f"[{done}/{known}] {line}")[: self._console.width - 1]

@@ -27,7 +27,7 @@ from typing import Any
 
 import hwgen
 from hwgen.ir.document import InputError
-from hwgen.sweep.steps import Step, Tell, code_digest
+from hwgen.sweep.steps import Step, Tell
 from hwgen.sweep.store import Store
 from hwgen.tools.toolchain import ToolError
 
@@ -47,14 +47,12 @@ class Order:
     -------
     store : folder of the results; where the worker has no such folder it only answers.
     seconds : after which an attempt is given up.
-    code : what the sources' digest has to be.
     perform : function that does a step, as ``module:name``; it is called with the step, and a function that it calls
         with the name of each stage.
     """
 
     store: str
     seconds: float
-    code: str
     perform: str = PERFORM
 
 
@@ -64,9 +62,6 @@ def attempt(step: Step, order: Order) -> dict[str, Any]:
     The record's ``status`` is ``done``, with a ``value``; ``refused``, if it cannot be done however often one tries,
     or ``failed``, with a ``reason``; ``final`` if it would fail again at once. Only the first two are kept.
     """
-    if order.code != code_digest():
-        reason = f"worker {socket.gethostname()}: its hwgen is not the sweep's: other sources or versions of tools"
-        return {"status": "failed", "reason": reason}
     store = Store(Path(order.store))
     known = store.get(step.key)
     if known is not None:

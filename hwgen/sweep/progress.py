@@ -11,6 +11,7 @@ __all__ = ["LOOK_SECONDS", "Progress", "told"]
 
 LOOK_SECONDS, SILENT_SECONDS = 0.5, 1.5
 """Seconds between two looks at what is under way, and of silence after which it is told."""
+SHOWN_STEPS = 4
 Say = Callable[[str, int, int], None]
 
 
@@ -50,7 +51,9 @@ class Progress:
             lines.append(f"{what}, {seconds:.0f} s")
             if (key, stage) not in self._known:
                 new[key, stage] = f"{what} ..."
-        self._shown("; ".join(lines), *share())
+        more = [f"{len(lines) - SHOWN_STEPS} more"] if len(lines) > SHOWN_STEPS else []
+        waiting = f"{len(titles)} step{'' if len(titles) == 1 else 's'} to be begun"
+        self._shown("; ".join([*lines[:SHOWN_STEPS], *more]) or waiting, *share())
         if new and time.monotonic() - self._said >= SILENT_SECONDS:
             self._known |= set(new)
             self.say("; ".join(new.values()), *share())

@@ -5,16 +5,18 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hwgen.ir.document import InputError
 from hwgen.sweep.attempt import PERFORM, Order
 from hwgen.sweep.farm import Farm, Place, open_farm
 from hwgen.sweep.progress import LOOK_SECONDS, Progress, told
-from hwgen.sweep.steps import Step, code_digest
+from hwgen.sweep.steps import Step
 from hwgen.sweep.store import Store
+from hwgen.tools.toolchain import ToolError
 
 __all__ = ["Limits", "Record", "Work", "nothing"]
 
@@ -96,15 +98,26 @@ class Work:
 
         An interruption goes on to the caller once what is known is kept and the workers have ended.
         """
-        self._store.folder.mkdir(parents=True, exist_ok=True)
         with self._interruptible(), ExitStack() as self._stack:
             try:
                 begin()
                 self._do()
             except KeyboardInterrupt:
-                there, rows = self._keep()
-                self.say(f"interrupted: {there} of {rows} rows are there; the same command goes on from there")
+                self.say(f"interrupted: {self._kept_so_far()}")
                 raise
+            except InputError:
+                with suppress(OSError):  # nothing is left of what could not begin
+                    self._store.folder.rmdir()
+                raise
+            except ToolError as error:
+                if self._farm is None:
+                    raise
+                raise ToolError(f"{error}; {self._kept_so_far()}") from None
+
+    def _kept_so_far(self) -> str:
+        """Write what is known; for the reader, how much that is."""
+        there, rows = self._keep()
+        return f"{there} of {rows} rows are there; the same command goes on from there"
 
     def want(self, step: Step, then: Callable[[Record], None] = nothing) -> None:
         """Submit a step unless its record is kept; then do what follows from it."""
@@ -169,13 +182,14 @@ class Work:
 
     def _submit(self, step: Step) -> None:
         if self._farm is None:
-            answers = self._place.kind == "scheduler"  # a running one: told once it has answered
-            if not answers:
+            local = self._place.kind == "local"
+            if local:
                 self._say_what()
-            order = Order(str(self._store.folder), self._limits.seconds, code_digest(), self._perform)
-            self._farm = self._stack.enter_context(open_farm(self._place, order))
-            if answers:
-                self._say_what()
+            order = Order(str(self._store.folder), self._limits.seconds, self._perform)
+            self._farm = self._stack.enter_context(open_farm(self._place, order, self.say))
+            self._store.folder.mkdir(parents=True, exist_ok=True)
+            if not local:  # told once the scheduler has answered, or the queue taken a job
+                self._say_what(f"; dashboard {self._farm.dashboard}")
         self._tries[step.key] += 1
         self._titles[step.key] = step.title
         self.tried[step.kind] += 1
@@ -195,5 +209,5 @@ class Work:
             then(record)
         self.say(told(step, record))
 
-    def _say_what(self) -> None:
-        self.say(f"{self._what}: {self._place.told}")
+    def _say_what(self, more: str = "") -> None:
+        self.say(f"{self._what}: {self._place.told}{more}")

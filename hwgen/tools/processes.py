@@ -16,9 +16,9 @@ from typing import Any
 import psutil
 
 import hwgen.tools.watcher
-from hwgen.tools.scratch import own_scratch
+from hwgen.tools.scratch import outside, own_scratch
 
-__all__ = ["completed", "locked", "processor_seconds", "started", "stop", "stop_all", "watched"]
+__all__ = ["completed", "detached_variables", "locked", "processor_seconds", "started", "stop", "stop_all", "watched"]
 
 MARK = "HWGEN_STARTED_BY"
 """The variable that names the process that has started another one: its number, and what no other process has."""
@@ -72,6 +72,11 @@ def watched() -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+
+def detached_variables() -> dict[str, str]:
+    """Variables of the environment for what does not end with this process: jobs of a queueing system."""
+    return {name: value for name, value in outside(os.environ).items() if name != MARK}
 
 
 def started(

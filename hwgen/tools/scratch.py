@@ -9,25 +9,36 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["own_scratch", "remove_left_behind", "scratch"]
+__all__ = ["outside", "own_scratch", "remove_left_behind", "scratch"]
 
 PREFIX = "hwgen-run-"
 
 
 class _Own:
-    """The folder of this process, and the process, which a copy of it is not."""
+    """The folder of this process, the process, which a copy of it is not, and ``TMPDIR`` before."""
 
     folder: Path | None = None
     process = 0
+    outside: str | None = None
 
 
 def own_scratch() -> Path | None:
     """The folder, within `scratch`."""
     return _Own.folder if _Own.process == os.getpid() else None
+
+
+def outside(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables for what outlives this process or runs elsewhere: ``TMPDIR`` is not the folder."""
+    found = dict(variables)
+    if own_scratch() is not None:
+        found.pop("TMPDIR", None)
+        if _Own.outside is not None:
+            found["TMPDIR"] = _Own.outside
+    return found
 
 
 @contextmanager
@@ -45,7 +56,7 @@ def scratch() -> Iterator[None]:
         yield
         return
     try:
-        _Own.folder, _Own.process = folder, os.getpid()
+        _Own.folder, _Own.process, _Own.outside = folder, os.getpid(), variable
         tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
         yield
     finally:

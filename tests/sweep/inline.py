@@ -1,7 +1,7 @@
 """Steps of a sweep done in this process, one after the other: no workers, no time limits."""
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,6 +38,6 @@ class _Inline:
 
 
 @contextmanager
-def open_inline(place: Place, order: Order) -> Iterator[_Inline]:
+def open_inline(place: Place, order: Order, say: Callable[[str], None]) -> Iterator[_Inline]:
     """In place of `hwgen.sweep.farm.open_farm`."""
     yield _Inline(order)

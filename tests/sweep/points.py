@@ -1,8 +1,8 @@
 """Stands in for what a sweep's steps do: cheap, and each beginning is written down.
 
 ``HWGEN_TEST_JOURNAL`` names the file. The layer's name says what happens to its simulation: ``slow`` takes longer
-than one may, ``crash`` ends its process, ``killer`` ends its worker the first time, ``differs`` finds other counts.
-No HWC fits the device that is synthesised for.
+than one may, ``long...`` some seconds, ``crash`` ends its process, ``killer`` ends its worker the first time,
+``differs`` finds other counts. No HWC fits the device that is synthesised for.
 """
 
 import os
@@ -25,6 +25,7 @@ from hwgen.tools.toolchain import ToolError
 __all__ = ["configurations", "layers_named", "perform"]
 
 SECONDS = 0.1
+LONG_SECONDS = 8.0
 
 
 def layers_named(*names: str) -> tuple[Layer, ...]:
@@ -74,6 +75,8 @@ def _simulate(row: Row, journal: Path) -> dict[str, Any]:
     match row.layer:
         case "slow":
             time.sleep(1000)
+        case name if name.startswith("long"):
+            time.sleep(LONG_SECONDS)
         case "crash":
             sys.stderr.write("out of luck\n")
             os._exit(3)

@@ -27,6 +27,7 @@ from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import Cells, completed, row_of
 from hwgen.sweep.steps import cluster_plan_step, plan_step
 from hwgen.sweep.synthesis import area_cells
+from hwgen.sweep.tables.areas import AREAS
 from hwgen.sweep.tables.columns import COLUMNS, FORMAT
 from hwgen.sweep.tables.files import write_results
 from hwgen.sweep.tables.merge import ADDED, Tables, known_tables
@@ -82,6 +83,38 @@ def swept(
 
 def picked(tables: Tables, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in tables.rows]
+
+
+def test_the_order_of_the_tables_is_that_of_their_keys_whoever_was_first(tmp_path: Path) -> None:
+    curve = {"set": "few", "scale": 1, "I_bytes": 1, "W_bytes": 2, "O_bytes": 3, "total_bytes": 6, "bound_bytes": 5}
+    asked = Question(LAYERS, (Configuration("hwce", 1024),), layer_set="few")
+    curves = [
+        {**curve, "layer": layer, "buffer_bytes": size, "question": asked.name}
+        for layer in ("a", "b")
+        for size in (64, 96)
+    ]  # as the set has them; "b" is finished first
+    areas = [{**dict.fromkeys(column.name for column in AREAS), "design": design, "block": block}
+             for design in ("1", "2") for block in ("z", "(top)")]  # fmt: skip
+    outcome, texts = Outcome(), []
+    for first in (curves[2:], curves[:2]):
+        folder = tmp_path / first[0]["layer"]
+        outcome.curves = first
+        write_results(folder, outcome, asked)
+        outcome.curves = curves
+        texts.append([row["layer"] for row in write_results(folder, outcome, asked).curves])
+        texts.append((folder / "curves.csv").read_text(encoding="utf-8").splitlines())
+    assert texts[0] == texts[2] == ["a", "a", "b", "b"]
+    assert texts[1] == texts[3]
+    rows = [completed({"layer": name, "question": asked.name, "configuration": "hwce", "status": "ok",
+                       "design": design}) for name, design in (("a", "1"), ("b", "2"))]  # fmt: skip
+    provenance = {asked.name: asked.provenance()}
+    orders = []
+    for early, late in ((0, 1), (1, 0)):
+        before = Tables([rows[early]], areas=areas[2 * early : 2 * early + 2], questions=provenance)
+        after = Tables([rows[late]], areas=areas[2 * late : 2 * late + 2], questions=provenance)
+        both = Tables().joined(before, lambda old, new: False).joined(after, lambda old, new: False)
+        orders.append(([row["layer"] for row in both.rows], [(row["design"], row["block"]) for row in both.areas]))
+    assert orders[0] == orders[1] == (["a", "b"], [("1", "z"), ("1", "(top)"), ("2", "z"), ("2", "(top)")])
 
 
 def test_rows_of_several_sweeps_are_neighbours(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dask
 import pyarrow.parquet
 import pytest
 import yaml
@@ -25,7 +26,7 @@ from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.search.core.optimal import Balance
-from hwgen.sweep.attempt import Order, attempt, environment
+from hwgen.sweep.attempt import environment
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.request import Outcome, Question
@@ -356,6 +357,36 @@ def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> Non
     refused(run("sweep", layer_set, "--buffers", "1KiB", "-o", tmp_path / "file"), "-o: expected a folder")
     both = ("--scheduler", "tcp://127.0.0.1:1", "--farm", "slurm")
     refused(run(*sweep, "--buffers", "1KiB", *both), "--farm: expected without --scheduler")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_has_no_effect_where_a_sweep_runs_is_refused(
+    run: Run, layer_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "--buffers", "1KiB")
+    for option, value in {"--queue": "main", "--walltime": "12:00", "--job-memory": "4GiB"}.items():
+        refused(run(*sweep, option, value), f"{option}: expected with --farm")
+        refused(run(*sweep, option, value, "--scheduler", "tcp://h:1"), f"{option}: expected with --farm")
+    refused(run(*sweep, "--worker-limit", 9), "--worker-limit: expected with --farm or --scheduler")
+    refused(run(*sweep, "-j", 2, "--scheduler", "tcp://h:1"), "--jobs: expected without --scheduler")
+    monkeypatch.setattr("hwgen.sweep.jobs.shutil.which", lambda name: name)
+    farm = (*sweep, "--farm", "slurm")
+    refused(run(*farm, "--walltime", "never"), "--walltime: expected hours and minutes such as 12:00")
+    refused(run(*farm, "--job-memory", "some"), "--job-memory: expected 256MiB or more, such as 4GiB")
+    assert not (tmp_path / "out").exists()
+
+
+def test_tls_without_settings_is_one_line(
+    run: Run, layer_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hwgen.sweep.jobs.shutil.which", lambda name: name)
+    sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "--buffers", "1KiB")
+    tls = "expected TLS settings of Dask: distributed.comm.tls: ca-file, client.cert, client.key"
+    refused(run(*sweep, "--scheduler", "tls://127.0.0.1:1"), f"--scheduler: tls://127.0.0.1:1: {tls}\n")
+    with dask.config.set({"distributed.comm.require-encryption": True}):
+        refused(run(*sweep, "--scheduler", "tcp://127.0.0.1:1"), f"--scheduler: tcp://127.0.0.1:1: {tls}\n")
+        refused(run(*sweep, "--farm", "slurm"), f"--farm slurm: {tls}, scheduler.cert, scheduler.key, worker.cert")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_scheduler_that_does_not_answer_is_named(
@@ -375,12 +406,3 @@ def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: 
     assert told[0].startswith("[0/1] ")
     assert told[-2].startswith("[1/1] ")
     assert not (tmp_path / "out" / "results.csv").exists()
-
-
-def test_another_state_of_the_sources_is_no_answer(tmp_path: Path) -> None:
-    (layer,) = layers_named("a")
-    (row,) = rows_of(plan_of(layer))
-    record = attempt(simulate_step(row, 0), Order(str(tmp_path), 1.0, "other"))
-    assert record["status"] == "failed"
-    assert record["reason"].endswith("its hwgen is not the sweep's: other sources or versions of tools")
-    assert list(tmp_path.iterdir()) == []

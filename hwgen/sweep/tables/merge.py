@@ -63,6 +63,7 @@ class Tables:
     def joined(self, newer: "Tables", same_schedule: Same) -> "Tables":
         """Both; of rows with the same key the newer one, with what only the older one has of the same point.
 
+        Their order is that of their keys, whichever was known first; layers are in the order of their set.
         A row that is pending takes no other row's place. ``same_schedule`` tells whether the schedule, or solution,
         that two rows name is the same.
         """
@@ -73,18 +74,26 @@ class Tables:
         curves = {_key(row, CURVES): row for row in (*self.curves, *newer.curves)}
         pipelines = _newest_points(self.pipelines, newer.pipelines, same_schedule)
         fronts = _grouped(self.fronts, FRONTS, "memory_bytes") | _grouped(newer.fronts, FRONTS, "memory_bytes")
-        front_rows = [row for group in fronts.values() for row in group]
+        front_rows = [row for key in sorted(fronts, key=_sortable) for row in fronts[key]]
         questions = {**self.questions, **newer.questions}
         used = {row["question"] for row in (*rows.values(), *curves.values(), *pipelines, *front_rows)}
         designs = {row["design"] for row in (*rows.values(), *pipelines)}
         areas = _grouped(self.areas, AREAS, "block") | _grouped(newer.areas, AREAS, "block")
+        layers = {name: _layer_names(provenance) for name, provenance in questions.items()}
+
+        def layer(row: Cells) -> tuple[int, str]:
+            names = layers.get(row["question"], [])
+            return (names.index(row["layer"]) if row["layer"] in names else len(names), row["layer"])
+
         return Tables(
-            sorted(rows.values(), key=_place),
-            sorted(curves.values(), key=lambda row: (row["set"] or "", row["scale"])),
+            sorted(rows.values(), key=lambda row: (_place(row), layer(row))),
+            sorted(
+                curves.values(), key=lambda row: (row["set"] or "", row["scale"], layer(row), row["buffer_bytes"])
+            ),
             {name: provenance for name, provenance in questions.items() if name in used},
             sorted(pipelines, key=_place_of_stack),
             front_rows,
-            [row for group in areas.values() for row in group if row["design"] in designs],
+            [row for key in sorted(areas, key=_sortable) for row in areas[key] if row["design"] in designs],
         )
 
     def of_others(self, asked: Mapping[str, Any]) -> list[str]:
@@ -162,6 +171,15 @@ def _of_today(row: Cells) -> Cells:
 
 def _key(row: Mapping[str, Any], columns: Sequence[Column]) -> tuple[Any, ...]:
     return tuple(row[column.name] for column in columns if column.key)
+
+
+def _sortable(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((cell is not None, cell or 0) for cell in key)
+
+
+def _layer_names(provenance: Mapping[str, Any]) -> list[str]:
+    """The layers that a sweep is of, in the order of their set."""
+    return [layer["name"] for layer in provenance.get("layers", ())]
 
 
 def _grouped(rows: Iterable[Cells], columns: Sequence[Column], *within: str) -> dict[tuple[Any, ...], list[Cells]]:

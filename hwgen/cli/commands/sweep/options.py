@@ -8,10 +8,8 @@ import typer
 from hwgen.cli.names import hardware_names, set_names
 from hwgen.lower.pipeline.lowering import MACS
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK
-from hwgen.tools.machine import processors
 
 __all__ = [
-    "PROCESSORS",
     "Attempts",
     "Buffers",
     "ClusterHardware",
@@ -44,9 +42,8 @@ __all__ = [
     "TcdmOption",
     "TimeLimit",
     "Walltime",
+    "WorkerLimit",
 ]
-
-PROCESSORS = processors()
 
 Set = Annotated[
     str,
@@ -130,7 +127,16 @@ Output = Annotated[
     Path, typer.Option("-o", "--output", metavar="DIR", help="Results; finished points are kept here.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Seed of the random operands.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=4096, help="Worker processes, or jobs of the farm.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=1,
+        max=4096,
+        help="Worker processes, or jobs of the farm at a time; by default as many as this machine has processors.",
+    ),
+]
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler: tcp://host:8786.")
 ]
@@ -138,8 +144,27 @@ FarmOption = Annotated[
     Literal["slurm", "lsf"] | None, typer.Option("--farm", help="Workers are jobs of this queueing system.")
 ]
 Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="With --farm: the queue or partition.")]
-Walltime = Annotated[str, typer.Option("--walltime", metavar="TIME", help="With --farm: time limit of each job.")]
-JobMemory = Annotated[str, typer.Option("--job-memory", metavar="SIZE", help="With --farm: memory of each job.")]
+Walltime = Annotated[
+    str | None,
+    typer.Option(
+        "--walltime",
+        metavar="TIME",
+        help="With --farm: time limit of each job, in hours and minutes (12:00); 0:30:00 has seconds, 1-12:00 days. "
+        "Workers end before it, and jobs that have ended are replaced.",
+    ),
+]
+JobMemory = Annotated[
+    str | None, typer.Option("--job-memory", metavar="SIZE", help="With --farm: memory of each job (4GiB).")
+]
+WorkerLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--worker-limit",
+        min=1,
+        metavar="SECONDS",
+        help="With --farm or --scheduler: end after this time without any worker (86400); the same command goes on.",
+    ),
+]
 TimeLimit = Annotated[
     float, typer.Option("--time-limit", min=1, metavar="SECONDS", help="Time limit of one attempt at a step.")
 ]

@@ -17,6 +17,7 @@ from hwgen.sweep.request import Outcome
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.tables.files import Asked, require_parquet, write_results
 from hwgen.sweep.tables.merge import Tables, known_tables
+from hwgen.tools.machine import processors
 from hwgen.tools.toolchain import require_tools
 
 __all__ = ["Running", "place_of"]
@@ -88,18 +89,29 @@ class Running:
 def place_of(
     scheduler: str | None,
     farm: Literal["slurm", "lsf"] | None,
-    jobs: int,
+    jobs: int | None,
     *,
     queue: str | None,
-    walltime: str,
-    memory: str,
+    walltime: str | None,
+    memory: str | None,
+    patience: float | None,
     logs: Path,
 ) -> Place:
-    """Where steps are done."""
+    """Where steps are done; options that would have no effect there are refused."""
     if scheduler is not None and farm is not None:
         raise InputError("--farm: expected without --scheduler")
+    if farm is None:
+        for option, value in {"--queue": queue, "--walltime": walltime, "--job-memory": memory}.items():
+            if value is not None:
+                raise InputError(f"{option}: expected with --farm")
+    if scheduler is not None and jobs is not None:
+        raise InputError("--jobs: expected without --scheduler, whose workers are there already")
+    wanted: dict[str, Any] = {"queue": queue, "walltime": walltime, "memory": memory, "patience": patience}
+    given = {name: value for name, value in wanted.items() if value is not None}
     if scheduler is not None:
-        return Place("scheduler", address=scheduler)
+        return Place("scheduler", address=scheduler, **given)
     if farm is not None:
-        return Place(farm, jobs, queue=queue, walltime=walltime, memory=memory, logs=logs)
-    return Place("local", fitting_jobs(jobs))
+        return Place(farm, jobs or processors(), logs=logs, **given)
+    if patience is not None:
+        raise InputError("--worker-limit: expected with --farm or --scheduler")
+    return Place("local", fitting_jobs(jobs or processors()))

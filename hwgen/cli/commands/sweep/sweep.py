@@ -9,7 +9,6 @@ import typer
 from hwgen.cli.commands.sweep.configurations import configurations, curve_sizes
 from hwgen.cli.commands.sweep.depth_first import depth_first_question, sweep_depth_first
 from hwgen.cli.commands.sweep.options import (
-    PROCESSORS,
     Attempts,
     Buffers,
     ClusterHardware,
@@ -42,6 +41,7 @@ from hwgen.cli.commands.sweep.options import (
     TcdmOption,
     TimeLimit,
     Walltime,
+    WorkerLimit,
 )
 from hwgen.cli.commands.sweep.running import Running, place_of
 from hwgen.cli.commands.sweep.tables import print_sweep
@@ -82,12 +82,13 @@ def sweep(
     scale: Scale = None,
     output: Output = Path("results/sweep"),
     seed: Seed = 0,
-    jobs: Jobs = PROCESSORS,
+    jobs: Jobs = None,
     scheduler: Scheduler = None,
     farm: FarmOption = None,
     queue: Queue = None,
-    walltime: Walltime = "12:00",
-    job_memory: JobMemory = "4GiB",
+    walltime: Walltime = None,
+    job_memory: JobMemory = None,
+    worker_limit: WorkerLimit = None,
     time_limit: TimeLimit = 3600.0,
     attempts: Attempts = 3,
     as_json: Json = False,
@@ -106,7 +107,7 @@ def sweep(
     _require_none(of_layers if depth_first else of_pipelines, depth_first=depth_first)
     name = _set_name(layer_set)
     place = place_of(scheduler, farm, jobs, queue=queue, walltime=walltime, memory=job_memory,
-                     logs=output.resolve() / "logs")  # fmt: skip
+                     patience=worker_limit, logs=output.resolve() / "logs")  # fmt: skip
     running = Running(output, place, time_limit, attempts)
     if depth_first:
         asked = depth_first_question(
