@@ -331,12 +331,12 @@ class Farm:
                 return future.result(timeout=ANSWER_SECONDS), ""
             except Exception as error:  # its worker has left with it
                 return None, f"its answer is lost ({type(error).__name__})"
-        error = future.exception()
-        if type(error).__name__ == "KilledWorker":
+        raised = future.exception()
+        if type(raised).__name__ == "KilledWorker":
             return None, _DIED
-        while error.__cause__ is not None:  # what could not be read on the worker
-            error = error.__cause__
-        return None, f"{type(error).__name__}: {error}".splitlines()[0]
+        while raised.__cause__ is not None:  # what could not be read on the worker
+            raised = raised.__cause__
+        return None, f"{type(raised).__name__}: {raised}".splitlines()[0]
 
 
 _DIED = "its worker died"

@@ -1,6 +1,7 @@
 """Workers of a farm that are of no use, that leave, that die, and that do not come: Dask's own, in this process."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -65,6 +66,13 @@ def test_a_worker_of_other_sources_gets_no_step_and_is_named_once(monkeypatch: p
 
     monkeypatch.setattr(farm, "_report", report)
     with opened(3) as (some, _, told):
+
+        def attempted(step: Step, order: Order) -> dict[str, Any]:
+            while len(told) < 2:
+                time.sleep(0.01)
+            return {"status": "done", "value": worker_name()}
+
+        monkeypatch.setattr(farm, "attempt", attempted)
         for step in steps(6):
             some.submit(step)
         assert [record for _, record in done(some)] == [{"status": "done", "value": "2"}] * 6
