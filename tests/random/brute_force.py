@@ -13,11 +13,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.lanes import NARROW_PORTS, Lanes, Ports
+from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 
-__all__ = ["Best", "Shape", "above_idle_loops", "best_schedules", "every_nest", "operand_costs", "with_markers"]
+__all__ = [
+    "Best",
+    "Shape",
+    "above_idle_loops",
+    "best_schedules",
+    "every_nest",
+    "operand_costs",
+    "units_of",
+    "with_markers",
+]
 
 Nest = tuple[tuple[int, int], ...]
 Shape = tuple[int, int, int]
@@ -60,7 +69,12 @@ def every_nest(layer: Layer, lanes: Shape = (1, 1, 1)) -> list[Nest]:
 
 
 def with_markers(
-    layer: Layer, nest: Nest, places: tuple[int, int, int], bits: Bits, lanes: Shape = (1, 1, 1)
+    layer: Layer,
+    nest: Nest,
+    places: tuple[int, int, int],
+    bits: Bits,
+    lanes: Shape = (1, 1, 1),
+    ports: Ports = NARROW_PORTS,
 ) -> Schedule:
     """A nest with the markers of I, W, O above the loops at the given places (its length: no marker)."""
     items: list[Loop | Marker] = []
@@ -70,7 +84,7 @@ def with_markers(
             items.append(Marker(arrays))
         items.append(Loop(DIMS[dim], step))
     m, y, x = lanes
-    return Schedule(layer=layer, bits=bits, nest=tuple(items), lanes=Lanes(m=m, y=y, x=x))
+    return Schedule(layer=layer, bits=bits, nest=tuple(items), lanes=Lanes(m=m, y=y, x=x), ports=ports)
 
 
 def best_schedules(
@@ -81,24 +95,25 @@ def best_schedules(
     lanes: Shape = (1, 1, 1),
     hardware: bool = False,
     goal: str = "traffic",
+    ports: Ports = NARROW_PORTS,
 ) -> list[Best]:
     """The best criteria for each buffer size, over every nest of `every_nest` and every place of every marker."""
     best = np.full((len(sizes), 4), -1, np.int64)
     for nest in every_nest(layer, lanes):
-        costs = operand_costs(layer, nest, bits, lanes)
+        costs = operand_costs(layer, nest, bits, lanes, ports)
         iterations = _iterations(*_arrays(layer, nest))
         biases = np.zeros(len(costs), np.int64)
         if goal == "with-bias":
             biases[:] = [bias_bytes(layer, nest[: place + 1]) for place in range(len(costs))]
         if hardware:
             tiles = len(nest) - sum(extent > 1 for extent in layer.extents.values())
-            costs = np.concatenate([costs, above_idle_loops(layer, nest, bits, lanes, tiles)])
+            costs = np.concatenate([costs, above_idle_loops(layer, nest, bits, lanes, tiles, ports)])
             biases = np.concatenate([biases, biases[:-1]])
         _combine(
             costs,
             np.array(sizes, np.int64),
             hardware,
-            lanes,
+            units_of(lanes, ports),
             iterations,
             biases,
             ("traffic", "words", "cycles", "with-bias").index(goal),
@@ -109,30 +124,46 @@ def best_schedules(
 
 def bias_bytes(layer: Layer, around: Nest) -> int:
     """Bytes of biases if O is drained in every iteration of these loops: each channel's for each part of its map."""
-    parts = 1
-    for dim in (DIMS.index("y"), DIMS.index("x")):
-        pieces = [(0, layer.extents[DIMS[dim]])]
-        for step in (step for other, step in around if other == dim):
-            pieces = [(at, min(at + step, stop)) for start, stop in pieces for at in range(start, stop, step)]
-        parts *= len(pieces)
-    return 4 * layer.output_channels * parts
+    return 4 * layer.output_channels * len(pieces_of(layer, around, "y")) * len(pieces_of(layer, around, "x"))
 
 
-def above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: Shape, tiles: int) -> NDArray[np.int64]:
+def pieces_of(layer: Layer, nest: Nest, dim: Dim) -> list[tuple[int, int]]:
+    """The ranges into which the loops of a nest cut one dimension."""
+    pieces = [(0, layer.extents[dim])]
+    for step in (step for other, step in nest if DIMS[other] == dim):
+        pieces = [(at, min(at + step, stop)) for start, stop in pieces for at in range(start, stop, step)]
+    return pieces
+
+
+def units_of(lanes: Shape, ports: Ports = NARROW_PORTS) -> tuple[int, int, int]:
+    """Bytes in which the memories of I, W, O grow: a copy of I's for each lane along y."""
+    m, y, x = lanes
+    return max(ports.input_bytes, x) * y, max(ports.weight_bytes, m), 4 * m * y * x
+
+
+def above_idle_loops(
+    layer: Layer, nest: Nest, bits: Bits, lanes: Shape, tiles: int, ports: Ports = NARROW_PORTS
+) -> NDArray[np.int64]:
     """Costs of markers above a loop over a dimension of extent 1, right below each loop of the nest.
 
     Such a loop carries nothing over, so it never saves; but hardware may accept a marker there that it refuses above
     the loop around it: I's above x or l, O's if the idle loop is one of the reduction. The first ``tiles`` of the
     nest are tile loops.
     """
-    costs = operand_costs(layer, nest, bits, lanes, idle=True)[:-1]
+    costs = operand_costs(layer, nest, bits, lanes, ports, idle=True)[:-1]
     outer, inner = layer.extents["c"] == 1, 1 in (layer.extents[dim] for dim in ("c", "k", "l"))
     costs[:, 2, RUNS] = [outer if place < tiles - 1 else inner for place in range(len(nest))]
     return costs
 
 
 def operand_costs(
-    layer: Layer, nest: Nest, bits: Bits, lanes: Shape = (1, 1, 1), *, idle: bool = False
+    layer: Layer,
+    nest: Nest,
+    bits: Bits,
+    lanes: Shape = (1, 1, 1),
+    ports: Ports = NARROW_PORTS,
+    *,
+    idle: bool = False,
 ) -> NDArray[np.int64]:
     """[place, operand, (bytes, words, bytes of need, bytes stored by hardware, whether hardware runs it)].
 
@@ -145,8 +176,10 @@ def operand_costs(
         np.int64,
     )
     costs = np.zeros((len(nest) + 1, 3, 5), np.int64)
+    port_bytes, units = (ports.input_bytes, ports.weight_bytes, ports.output_bytes), units_of(lanes, ports)
+    vector_of = np.array([at for at, piece in enumerate(pieces_of(layer, nest, "x")) for _ in range(*piece)])
     for place in range(len(nest) + 1):
-        _run(dims, steps, extents, shape, widths, place, idle, lanes, costs[place])
+        _run(dims, steps, extents, shape, widths, place, idle, lanes, port_bytes, units, vector_of, costs[place])
     return costs
 
 
@@ -201,7 +234,7 @@ def _iterations(dims, steps, extents):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # type: ignore[no-untyped-def]
+def _run(dims, steps, extents, shape, widths, place, idle, lanes, ports, units, vector_of, costs):  # type: ignore[no-untyped-def]
     """Execute the nest with the markers of all three operands above loop ``place``."""
     stride_y, stride_x, top, left, height, width, groups = shape
     marked = dims[place] if place < len(dims) and not idle else -1
@@ -209,10 +242,14 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # typ
     at, low, high = np.zeros(len(dims), np.int64), np.zeros(6, np.int64), np.zeros(6, np.int64)
     _ranges(dims, steps, extents, depth, at, low, high)
     in_input = np.full((groups * extents[1], height, width), -1, np.int64)
-    input_word = np.full((groups * extents[1], height, width * widths[0] // 4 + 2), -1, np.int64)
+    input_word = np.full((groups * extents[1], height, width * widths[0] // ports[0] + 2), -1, np.int64)
     in_weights = np.full((extents[0], extents[1], extents[4], extents[5]), -1, np.int64)
     in_output = np.full((extents[0], extents[2], extents[3]), -1, np.int64)
-    output_word = np.full((extents[0], extents[2], extents[3] * widths[2] // 4 + 2), -1, np.int64)
+    output_word = np.full((extents[0], extents[2], extents[3] * widths[2] // ports[2] + 2), -1, np.int64)
+    sum_bytes = (widths[3] + 3) // 4 * 4
+    sums = extents[3] * sum_bytes // ports[2] + 2
+    read_word = np.full((extents[0], extents[2], extents[3], sums), -1, np.int64)
+    written_word = read_word.copy()
     done = np.zeros((extents[0], extents[2], extents[3]), np.int64)
     most_channels, most_rows, most_columns, most_needed, most_weights, most_sums, most_vectors = 0, 0, 0, 0, 0, 0, 0
     runs_input = 1
@@ -247,8 +284,8 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # typ
                         else:
                             fresh += 1
                             for byte in range(column * widths[0], (column + 1) * widths[0]):
-                                if input_word[channel, row, byte // 4] != box:
-                                    input_word[channel, row, byte // 4] = box
+                                if input_word[channel, row, byte // ports[0]] != box:
+                                    input_word[channel, row, byte // ports[0]] = box
                                     words += 1
                         in_input[channel, row, column] = box
         costs[0, 0] += fresh * widths[0]
@@ -276,7 +313,7 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # typ
                         fresh += 1
                     in_weights[m, c, k, l] = box
         costs[1, 0] += fresh * widths[1]
-        costs[1, 1] += (fresh * widths[1] + 3) // 4
+        costs[1, 1] += -(-fresh * widths[1] // ports[1])
         most_weights = max(most_weights, touched)
         # --- O ---
         touched = 0
@@ -285,7 +322,7 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # typ
                 touched += 1
                 if (not held or in_output[m, y, x] != box - 1) and done[m, y, x] > 0:
                     costs[2, 0] += widths[3]
-                    costs[2, 1] += (widths[3] + 3) // 4
+                    costs[2, 1] += _sum_words(read_word[m, y, vector_of[x]], x, sum_bytes, ports[2], box)
                 in_output[m, y, x] = box
                 done[m, y, x] += (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
         most_sums = max(most_sums, touched)
@@ -302,18 +339,17 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # typ
                     continue
                 if done[m, y, x] < extents[1] * extents[4] * extents[5]:
                     costs[2, 0] += widths[3]
-                    costs[2, 1] += (widths[3] + 3) // 4
+                    costs[2, 1] += _sum_words(written_word[m, y, vector_of[x]], x, sum_bytes, ports[2], box)
                     continue
                 costs[2, 0] += widths[2]
                 for byte in range(x * widths[2], (x + 1) * widths[2]):
-                    if output_word[m, y, byte // 4] != box:
-                        output_word[m, y, byte // 4] = box
+                    if output_word[m, y, byte // ports[2]] != box:
+                        output_word[m, y, byte // ports[2]] = box
                         costs[2, 1] += 1
         if moved < 0:
             break
     costs[0, 2], costs[1, 2], costs[2, 2] = most_needed * widths[0], most_weights * widths[1], most_sums * widths[3]
     stored = most_channels * most_rows * most_columns
-    units = _units(lanes)
     costs[0, 3] = -(-(stored * widths[0] * lanes[1]) // units[0]) * units[0]
     costs[1, 3] = -(-(most_weights * widths[1]) // units[1]) * units[1]
     costs[2, 3] = most_vectors * lanes[0] * lanes[1] * lanes[2] * widths[3]
@@ -327,10 +363,14 @@ def _pairs(a, a_end, b, b_end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _units(lanes):  # type: ignore[no-untyped-def]
-    """Bytes in which the memories of I, W, O grow: a copy of I's for each lane along y."""
-    m, y, x = lanes
-    return max(4, x) * y, max(4, m), 4 * m * y * x
+def _sum_words(seen, x, sum_bytes, word, box):  # type: ignore[no-untyped-def]
+    """Words of the sum of column ``x`` that its vector has not moved in this box."""
+    words = 0
+    for byte in range(x * sum_bytes, (x + 1) * sum_bytes):
+        if seen[byte // word] != box:
+            seen[byte // word] = box
+            words += 1
+    return words
 
 
 @njit(cache=True)
@@ -348,10 +388,9 @@ def _vectors(dims, steps, depth, dim, low, high):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def _combine(costs, sizes, hardware, lanes, iterations, biases, goal, best):  # type: ignore[no-untyped-def]
+def _combine(costs, sizes, hardware, units, iterations, biases, goal, best):  # type: ignore[no-untyped-def]
     """Every combination of the three markers' places against the best of each size."""
     places = len(costs)
-    units = _units(lanes)
     for i in range(places):
         for w in range(places):
             for o in range(places):

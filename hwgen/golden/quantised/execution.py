@@ -56,7 +56,7 @@ def execute(graph: Graph, inputs: Arrays, progress: Callable[[], None] = lambda:
 def node_outputs(graph: Graph, node: Node, tensors: Arrays) -> Sequence[NDArray]:
     """What one node makes of the tensors that it reads."""
     if isinstance(node, kinds.HostOperator):
-        return host_outputs(node, {name: tensors[name] for name in node.inputs})
+        return host_outputs(node, {name: outside(graph, name, tensors) for name in node.inputs})
     operands = [tensors[name] for name in node.inputs]
     if isinstance(node, kinds.Quantise):
         quantisation = graph.tensors[node.output].quantisation

@@ -72,6 +72,21 @@ class Integers:
         return None
 
 
+def joined(parts: Sequence[Integers], axis: int) -> Integers | None:
+    """Constant integers beside each other along an axis; None where their scales are along another one."""
+    axis %= parts[0].values.ndim
+    if len({one.values.dtype for one in parts}) > 1:
+        return None
+    values = np.concatenate([one.values for one in parts], axis)
+    if any(max(one.scales.size, one.zeros.size) > 1 and one.axis != axis for one in parts):
+        return None
+    scales = np.concatenate([np.broadcast_to(one.scales, one.values.shape[axis]) for one in parts])
+    zeros = np.concatenate([np.broadcast_to(one.zeros, one.values.shape[axis]) for one in parts])
+    if len(set(scales)) == len(set(zeros)) == 1:
+        scales, zeros = scales[:1], zeros[:1]
+    return Integers(values, scales, zeros, axis)
+
+
 @dataclass
 class Constants:
     """Constants of a model by name.
@@ -80,12 +95,12 @@ class Constants:
     -------
     arrays : as they are in the model.
     integers : those that go through a DequantizeLinear, by the name of its output; in another order, too.
-    mixed : numbers that were such integers, and whose order leaves no axis with a scale for each index.
+    changed : numbers that were made of such integers, and why they no longer are integers with scales.
     """
 
     arrays: dict[str, NDArray] = field(default_factory=dict)
     integers: dict[str, Integers] = field(default_factory=dict)
-    mixed: set[str] = field(default_factory=set)
+    changed: dict[str, str] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
         return name in self.arrays or name in self.integers

@@ -43,9 +43,24 @@ class _Writer:
         self.made.append(self._make(operator, inputs, outputs, name=self.node.name, **attributes))
 
     def operator(self, operator: str, inputs: Sequence[str], output: str, keep: Sequence[str]) -> None:
-        """A standard node with some of the attributes of the one that it replaces."""
-        self.add(operator, inputs, [output])
+        """A standard node with some of the attributes of the one that it replaces; maps have their channels first."""
+        last = self.attribute("channels_last", 0)
+        given, made = list(inputs), self.fresh("channels_first") if last else output
+        if last:
+            given[0] = self.fresh("turned")
+            self.add("Transpose", [inputs[0]], [given[0]], perm=[0, 3, 1, 2])
+        self.add(operator, given, [made])
         self.made[-1].attribute.extend(one for one in self.node.attribute if one.name in keep)
+        if last:
+            self.add("Transpose", [made], [output], perm=[0, 2, 3, 1])
+
+    def zero(self, parameters: Parameters, role: str) -> str:
+        """The number that the integer 0 stands for; nothing where that is 0."""
+        if not parameters[1]:
+            return ""
+        integer = self.fresh(f"{role}_integer")
+        self.add("Sub", [parameters[1], parameters[1]], [integer])
+        return self.dequantised(integer, parameters, role)
 
     def attribute(self, name: str, default: Any) -> Any:
         """The value of an attribute."""
@@ -86,6 +101,12 @@ class _Weighted(_Lifting):
         if len(names) > self.bias and names[self.bias]:
             scale = writer.fresh("bias_scale")
             writer.add("Mul", [names[1], names[4]], [scale])
+            alpha = writer.attribute("alpha", 1.0)
+            if "alpha" in self.keep and alpha != 1:  # the bias is added before the factor
+                factor, product = writer.fresh("alpha"), scale
+                scale = writer.fresh("bias_scale_alpha")
+                writer.add("Constant", [], [factor], value_float=alpha)
+                writer.add("Mul", [product, factor], [scale])
             inputs.append(writer.dequantised(names[self.bias], (scale, ""), "bias", 0))
         writer.operator(self.operator, inputs, made, self.keep)
         writer.add("QuantizeLinear", [made, names[self.output], names[self.output + 1]], list(writer.node.output))
@@ -229,16 +250,22 @@ def _standard(node: Any) -> Any:
 
 
 def _direct(node: Any, known: Mapping[str, Parameters]) -> list[Any]:
-    """An operator on integers between quantisers of its first operand's scale."""
+    """An operator on integers between quantisers of its first operand's scale, which all operands have here."""
     import onnx
 
     writer, parameters = _Writer(node), known[node.input[0]]
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     for at, name in enumerate(node.input):
-        data = at == 0 or name in known or (node.op_type in ("Clip", "Concat")) or (node.op_type == "Pad" and at == 2)
+        data = at == 0 or (node.op_type in ("Clip", "Concat")) or (node.op_type == "Pad" and at == 2)
         if data and name:
-            copy.input[at] = writer.dequantised(name, known.get(name, parameters), f"data{at}")
+            copy.input[at] = writer.dequantised(name, parameters, f"data{at}")
+    if node.op_type == "Relu":  # of integers: none below 0
+        copy.op_type = "Clip"
+        copy.input.append(writer.zero(parameters, "bound"))
+    elif node.op_type == "Pad" and not any(node.input[2:3]):  # with integers that are 0
+        copy.input.extend([""] * (3 - len(copy.input)))
+        copy.input[2] = writer.zero(parameters, "fill")
     for at, name in enumerate(node.output):
         if name:
             copy.output[at] = f"{name}::numbers"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.document import InputError
 from hwgen.ir.onnx.file import one_line
-from hwgen.quantised.onnx.constants import Constants, Integers, evaluate
+from hwgen.quantised.onnx.constants import Constants, Integers, evaluate, joined
 from hwgen.quantised.onnx.lifting import LIFTED, QUANTISERS
 from hwgen.quantised.onnx.operators import MOVEMENTS, OWN_DOMAINS, REFUSED, SAME
 from hwgen.quantised.tensors import OFFSET, Quantisation
@@ -174,16 +174,24 @@ class Preparation:
 
     def _fold_node(self, node: Any) -> None:
         constants = self._constants
-        if node.op_type == "DequantizeLinear":
+        if node.op_type == "DequantizeLinear" and "int" in constants.value(node.input[0]).dtype.name:
             constants.integers[node.output[0]] = self._integers(node)
             return
         outputs = [name for name in node.output if name]
+        to_numbers = node.op_type == "Cast" and node.attribute[0].i == self._onnx.TensorProto.FLOAT
+        if to_numbers and node.input[0] in constants.integers:
+            constants.integers[outputs[0]] = constants.integers[node.input[0]]
+            return
         try:
             named = {name: constants.value(name) for name in node.input if name}
             if node.op_type in KEEPING and node.input[0] in constants.integers:
                 self._move(node, named, outputs)
-            else:
-                self._keep(node, evaluate([node], named, outputs, self._opset))
+                return
+            self._keep(node, evaluate([node], named, outputs, self._opset))
+            if node.op_type == "DequantizeLinear":
+                constants.changed[outputs[0]] = f"are of {constants.value(node.input[0]).dtype.name}"
+            elif node.op_type != "QuantizeLinear":
+                self._still_integers(node, outputs)
         except Exception as error:
             raise InputError(
                 f"{self._path}: {node.op_type} {node.name}: its constants cannot be computed: {one_line(error)}"
@@ -200,9 +208,23 @@ class Preparation:
             integers = constants.integers[node.input[0]].moved(moved)
             if integers is None:
                 constants.arrays[name] = moved(named[node.input[0]])
-                constants.mixed.add(name)
+                constants.changed[name] = "have scales along more than one axis"
             else:
                 constants.integers[name] = integers
+
+    def _still_integers(self, node: Any, outputs: Sequence[str]) -> None:
+        """Note what became of constant integers that a node reads: integers where it puts them beside each other."""
+        constants = self._constants
+        read = [name for name in node.input if name in constants.integers or name in constants.changed]
+        if not read:
+            return
+        if node.op_type == "Concat" and all(name in constants.integers for name in node.input):
+            axis = next(one.i for one in node.attribute if one.name == "axis")
+            found = joined([constants.integers[name] for name in node.input], axis)
+            if found is not None:
+                constants.integers[outputs[0]] = found
+                return
+        constants.changed |= dict.fromkeys(outputs, f"go through {node.op_type} after they are quantised")
 
     def _keep(self, node: Any, values: Sequence[NDArray]) -> None:
         outputs = [name for name in node.output if name]

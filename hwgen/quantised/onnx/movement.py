@@ -41,6 +41,8 @@ def flat_index(node: Any, output: str, model: QuantisedModel) -> NDArray[np.int6
     given = {name: model.constants.value(name) for name in node.input[1:] if name}
     pads = node.op_type == "Pad"
     if pads:
+        if np.any(model.constants.value(node.input[1]) < 0):
+            raise ValueError("padding below 0, which cuts")
         places += 1
         if len(node.input) > 2 and node.input[2]:
             given[node.input[2]] = np.zeros((), np.int64)

@@ -200,8 +200,8 @@ class Region:
         """Constant integers with their scales."""
         found = self.model.constants.integers.get(tensor)
         if found is None:
-            mixed = tensor in self.model.constants.mixed
-            raise NotHardware(f"{role} {'have scales along more than one axis' if mixed else 'are not quantised'}")
+            why = self.model.constants.changed.get(tensor, "are not quantised")
+            raise NotHardware(f"{role} {why}")
         return found
 
     def shape(self, tensor: str) -> tuple[int, ...]:

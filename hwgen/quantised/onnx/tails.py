@@ -189,6 +189,10 @@ class Tail:
         if not self.scalar:
             if rank < 2:
                 raise NotHardware("a constant for each element of a vector")
+            for node in self._working:
+                if node.op_type != "BatchNormalization":
+                    for name in constants.keys() & set(node.input):
+                        _by_channel(constants[name], len(numbers), 1, rank)
             shaped = numbers.T if rank == 2 else numbers.reshape(1, *numbers.shape, *[1] * (rank - 3))
         given = dict.fromkeys(read - set(constants), shaped)
         (found,) = evaluate(self.nodes, {**constants, **given}, [last], self.model.opset)

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits
 from hwgen.search.core.axes import Channels, Ranges, Window, channels, ranges, window
-from hwgen.search.core.space import IMPOSSIBLE, Lines, Tables, Target, gathered, runnable
+from hwgen.search.core.space import IMPOSSIBLE, Lines, Tables, Target, gathered, runnable, sum_words
 
 __all__ = ["Grid", "Span", "cut", "grid_tables"]
 
@@ -50,10 +51,10 @@ def grid_tables(
         groups=groups,
         rows=rows,
         columns=columns,
-        m=_ranges(grid["m"], target.lanes.m),
-        c=_ranges(grid["c"], target.lanes.c),
+        m=_ranges(grid["m"], target.lanes.m, word=target.ports.weight_bytes),
+        c=_ranges(grid["c"], target.lanes.c, word=target.ports.weight_bytes),
         y=_ranges(grid["y"], target.lanes.y),
-        x=_ranges(grid["x"], target.lanes.x, bits.O // 8),
+        x=_ranges(grid["x"], target.lanes.x, bits.O // 8, target.ports.output_bytes, WORD_BYTES * sum_words(bits)),
     )
 
 
@@ -94,16 +95,16 @@ class _Image:
         layer, target = self._layer, self._target
         stride, padding, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
         size = (layer.input_height, layer.input_width)[axis]
-        lanes = target.lanes.along("y" if axis == 0 else "x")
+        lanes, word = target.lanes.along("y" if axis == 0 else "x"), target.ports.input_bytes
         counted: dict[tuple[int, ...], tuple[Span, int]] = {}
         for start, end in spans:
             before = padding - start * stride
             after = (end - 1) * stride + kernel - padding - size
-            key = (end - start, max(before, 0), max(after, 0), before % 4 if axis else 0)
+            key = (end - start, max(before, 0), max(after, 0), before % word if axis else 0)
             counted[key] = (start, end), counted.get(key, ((0, 0), 0))[1] + 1
         parts = []
         for (start, end), number in counted.values():
-            own = window(end - start, kernel, stride, padding - start * stride, size, self._width, lanes)
+            own = window(end - start, kernel, stride, padding - start * stride, size, self._width, lanes, word)
             parts.append((own, number, hardware_need(own) if target.hardware else own.need))
         width = max(own.fetched.shape[1] for own, _, _ in parts) - 1
         return Lines(
@@ -113,13 +114,17 @@ class _Image:
         )
 
 
-def _ranges(spans: Sequence[Span], lanes: int = 1, width: int = 1) -> Ranges:
+def _ranges(
+    spans: Sequence[Span], lanes: int = 1, width: int = 1, word: int = WORD_BYTES, sum_width: int = WORD_BYTES
+) -> Ranges:
     """Sums of numbers, residues and words; the largest size and the most vectors."""
     counted: dict[tuple[int, int], int] = {}
     for start, end in spans:
-        key = (end - start, start % 4)
+        key = (end - start, start % word)
         counted[key] = counted.get(key, 0) + 1
-    tables = [(ranges(extent, lanes, width, first), number) for (extent, first), number in counted.items()]
+    tables = [
+        (ranges(extent, lanes, width, first, word, sum_width), number) for (extent, first), number in counted.items()
+    ]
     most = max(extent for extent, _ in counted)
     return Ranges(
         np.asarray(sum(number * _wide(table.number, most) for table, number in tables)),
@@ -127,6 +132,7 @@ def _ranges(spans: Sequence[Span], lanes: int = 1, width: int = 1) -> Ranges:
         np.maximum.reduce([_wide(table.vectors, most) for table, _ in tables]),
         np.asarray(sum(number * _wide(table.residues, most) for table, number in tables)),
         np.asarray(sum(number * _wide(table.words, most) for table, number in tables)),
+        np.asarray(sum(number * _wide(table.sum_words, most) for table, number in tables)),
     )
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
+
 __all__ = [
     "INNER",
     "KERNEL",
@@ -59,7 +61,7 @@ class Window(NamedTuple):
     Members
     -------
     fetched : coordinates fetched, summed over all iterations.
-    words : aligned words that hold a byte of them, summed over all iterations.
+    words : aligned words of the port that hold a byte of them, summed over all iterations.
     need : the most coordinates that one iteration touches.
     stored : the most slots that the hardware stores for one iteration (gaps between columns included).
     shared : the most coordinates that two consecutive iterations of the marked loop share.
@@ -92,8 +94,9 @@ class Ranges(NamedTuple):
     number : number of ranges.
     largest : size of the largest range.
     vectors : most innermost iterations in one range.
-    residues : [state, step, r]: number of ranges whose size is r modulo 4.
+    residues : [state, step, r]: number of ranges whose size is r modulo the bytes of a word.
     words : aligned words that all ranges touch in one row, for elements of ``width`` bytes.
+    sum_words : the same for sums of ``sum_width`` bytes, of which a vector of lanes moves at a time, in any state.
     """
 
     number: Floats
@@ -101,14 +104,27 @@ class Ranges(NamedTuple):
     vectors: Floats
     residues: Floats
     words: Floats
+    sum_words: Floats
 
 
-def window(extent: int, kernel: int, stride: int, padding: int, size: int, width: int, lanes: int = 1) -> Window:
-    """Tables of one image axis: ``extent`` outputs, ``size`` inputs of ``width`` bytes, ``lanes`` outputs at once."""
+def window(
+    extent: int,
+    kernel: int,
+    stride: int,
+    padding: int,
+    size: int,
+    width: int,
+    lanes: int = 1,
+    word: int = WORD_BYTES,
+) -> Window:
+    """Tables of one image axis: ``extent`` outputs, ``size`` inputs of ``width`` bytes, ``lanes`` outputs at once.
+
+    ``word`` : bytes that an access of the port moves.
+    """
     masks = np.array([mask for mask, _ in PAIR_STATES], dtype=np.int64)
     slides = np.array([slide for _, slide in PAIR_STATES], dtype=np.int64)
     tables = np.zeros((6, len(PAIR_STATES), extent + 1))
-    _fill_window(masks, slides, extent, kernel, stride, padding, size, width, lanes, tables)
+    _fill_window(masks, slides, extent, kernel, stride, padding, size, width, word, lanes, tables)
     return Window(*tables)
 
 
@@ -119,12 +135,17 @@ def channels(extent: int, groups: int, lanes: int = 1) -> Channels:
     return Channels(*tables)
 
 
-def ranges(extent: int, lanes: int = 1, width: int = 1, first: int = 0) -> Ranges:
-    """Tables of one dimension whose inner loop does ``lanes`` at a time; it begins at element ``first`` of a row."""
-    tables = np.zeros((4, 3, extent + 1))
-    residues = np.zeros((3, extent + 1, 4))
-    _fill_ranges(extent, lanes, width, first, tables, residues)
-    return Ranges(tables[0], tables[1], tables[2], residues, tables[3])
+def ranges(
+    extent: int, lanes: int = 1, width: int = 1, first: int = 0, word: int = WORD_BYTES, sum_width: int = WORD_BYTES
+) -> Ranges:
+    """Tables of one dimension whose inner loop does ``lanes`` at a time; it begins at element ``first`` of a row.
+
+    ``word`` : bytes that an access of the port moves.
+    """
+    tables = np.zeros((5, 3, extent + 1))
+    residues = np.zeros((3, extent + 1, word))
+    _fill_ranges(extent, lanes, width, first, word, sum_width, tables, residues)
+    return Ranges(tables[0], tables[1], tables[2], residues, tables[3], tables[4])
 
 
 @njit(cache=True)
@@ -138,8 +159,8 @@ def place_of(slide, around, along, taps, parts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def mark_tile(first, last, tap, tap_end, stride, padding, size, width, stamp, held, seen, word_seen):  # type: ignore[no-untyped-def]
-    """Mark the elements of one tile; returns (touched, new, words of the new ones).
+def mark_tile(first, last, tap, tap_end, stride, padding, size, width, word, stamp, held, seen, word_seen):  # type: ignore[no-untyped-def]
+    """Mark the elements of one tile; returns (touched, new, words of ``word`` bytes of the new ones).
 
     ``stamp``: number of the tile. ``held``: the tile with the number before is still in the buffer.
     """
@@ -152,18 +173,18 @@ def mark_tile(first, last, tap, tap_end, stride, padding, size, width, stamp, he
             touched += 1
             if not held or seen[at] != stamp - 1:
                 new += 1
-                for word in range(at * width // 4, (at * width + width - 1) // 4 + 1):
-                    if word_seen[word] != stamp:
-                        word_seen[word] = stamp
+                for place in range(at * width // word, (at * width + width - 1) // word + 1):
+                    if word_seen[place] != stamp:
+                        word_seen[place] = stamp
                         words += 1
             seen[at] = stamp
     return touched, new, words
 
 
 @njit(cache=True)
-def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, lanes, tables):  # type: ignore[no-untyped-def]
+def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, word, lanes, tables):  # type: ignore[no-untyped-def]
     seen = np.full(size, -1, np.int64)
-    word_seen = np.full(size * width // 4 + 2, -1, np.int64)
+    word_seen = np.full(size * width // word + 2, -1, np.int64)
     stamp = 1
     for state in range(len(masks)):
         mask, slide = masks[state], slides[state]
@@ -193,8 +214,8 @@ def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, la
                     started = True
                     stamp += 1 if held else 2
                     touched, new, words = mark_tile(
-                        start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, stamp, held,
-                        seen, word_seen,
+                        start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, word, stamp,
+                        held, seen, word_seen,
                     )  # fmt: skip
                     slots = touched
                     if tap_step < stride and stop - start > 1:
@@ -231,32 +252,34 @@ def _fill_channels(extent, groups, lanes, tables):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)
-def _fill_ranges(extent, lanes, width, first, tables, residues):  # type: ignore[no-untyped-def]
+def _fill_ranges(extent, lanes, width, first, word, sum_width, tables, residues):  # type: ignore[no-untyped-def]
     for step in range(1, extent + 1):
         vectors = 0
         for start in range(0, extent, step):
             stop = min(start + step, extent)
-            residues[1, step, (stop - start) % 4] += 1
-            tables[3, 1, step] += _words(first + start, first + stop, width)
+            residues[1, step, (stop - start) % word] += 1
+            tables[3, 1, step] += _words(first + start, first + stop, width, word)
             if lanes == 1 and step > 1:  # single elements, however they are tiled
                 continue
             for part in range(start, stop, lanes):
                 end = min(part + lanes, stop)
                 vectors += 1
-                residues[2, step, (end - part) % 4] += 1
-                tables[3, 2, step] += _words(first + part, first + end, width)
+                residues[2, step, (end - part) % word] += 1
+                tables[3, 2, step] += _words(first + part, first + end, width, word)
+                tables[4, 2, step] += _words(first + part, first + end, sum_width, word)
         if lanes == 1:
             vectors = extent
-            tables[3, 2, step] = tables[3, 2, 1]
-            for rest in range(4):
+            tables[3, 2, step], tables[4, 2, step] = tables[3, 2, 1], tables[4, 2, 1]
+            for rest in range(word):
                 residues[2, step, rest] = residues[2, 1, rest]
-        residues[0, step, extent % 4] = 1
-        tables[3, 0, step] = _words(first, first + extent, width)
+        residues[0, step, extent % word] = 1
+        tables[3, 0, step] = _words(first, first + extent, width, word)
         tables[0, 0, step], tables[0, 1, step], tables[0, 2, step] = 1, -(-extent // step), vectors
         tables[1, 0, step], tables[1, 1, step], tables[1, 2, step] = extent, step, min(step, lanes)
         tables[2, 0, step], tables[2, 1, step], tables[2, 2, step] = vectors, -(-step // lanes), 1
+        tables[4, 0, step] = tables[4, 1, step] = tables[4, 2, step]
 
 
 @njit(cache=True)
-def _words(start, stop, width):  # type: ignore[no-untyped-def]
-    return (stop * width - 1) // 4 - start * width // 4 + 1
+def _words(start, stop, width, word):  # type: ignore[no-untyped-def]
+    return (stop * width - 1) // word - start * width // word + 1

@@ -57,7 +57,7 @@ FOUND = 10
 # Factors that a step contributes to a triple, one row for each step of a list.
 # m: fetched, groups, size, sums, iterations, loops.  c: channels, size, rounds, loops.
 # y: fetched, cuts, rows, sums, iterations, loops, cuts of O.
-# x: fetched, cuts, columns, sums, iterations, loops, words, output words, cuts of O.
+# x: fetched, cuts, columns, sums, iterations, loops, words, output words, cuts of O, words of sums.
 
 
 class Dimension(NamedTuple):
@@ -123,6 +123,7 @@ def problem(t: Tables, lists: Lists) -> Problem:
             case _:
                 factors = [t.x_fetched[i, n], t.x_cuts[w, n], t.x_columns[i, n], t.x_sums[o, n], t.x_cuts[2, n]]
                 factors += [_loops(t.x_cuts)[n], t.x_words[i, n], t.x_output_words[o, n], t.x_cuts[o, n]]
+                factors += [t.x_sum_words[n]]
         rows = np.ascontiguousarray(np.stack(factors, axis=1))
         lowest = np.full((len(one.start) - 1, len(factors)), np.inf)
         some = np.flatnonzero(np.diff(one.start))
@@ -177,8 +178,8 @@ def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-de
     total = lines * x[0] * scale.i_bytes + w_tiles * scale.w_bytes + scale.o_bytes + again * scale.o_partial_bytes
     if missing < 0:
         return total, 0.0, 0.0
-    inputs, weights = lines * x[6] * scale.i_lines, w_tiles * np.ceil((scale.w_bytes + missing) / 4)
-    outputs = scale.o_rows * x[7] + again * scale.o_partial_words
+    inputs, weights = lines * x[6] * scale.i_lines, w_tiles * np.ceil((scale.w_bytes + missing) / scale.w_word)
+    outputs = scale.o_rows * x[7] + again * scale.o_partial_rows * x[9]
     words = inputs + weights + outputs
     if goal == 0:
         return total, words, 0.0
@@ -195,14 +196,17 @@ def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-de
 def missing_bytes(p, s, m, c):  # type: ignore[no-untyped-def]
     """Bytes by which the words of all tiles of W together exceed their bytes, for steps m and c."""
     if p.scale.w_lines > 0:
-        return 4 * p.scale.w_lines * p.m_lines[m] - p.scale.w_bytes
+        return p.scale.w_word * p.scale.w_lines * p.m_lines[m] - p.scale.w_bytes
     k_tile, k_tiles = (1.0, p.scale.k_size) if s[6] else (p.scale.k_size, 1.0)
     l_tile, l_tiles = (1.0, p.scale.l_size) if s[7] else (p.scale.l_size, 1.0)
-    rest = int(k_tile * l_tile * p.scale.w_element) % 4
+    word = p.m_residues.shape[2]
+    rest = int(k_tile * l_tile * p.scale.w_element) % word
     total = 0.0
-    for a in range(1, 4):
-        for b in range(1, 4):
-            total += p.m_residues[s[4], m, a] * p.c_residues[s[5], c, b] * ((-(a * b * rest)) % 4)
+    for a in range(1, word):
+        if p.m_residues[s[4], m, a] == 0:
+            continue
+        for b in range(1, word):
+            total += p.m_residues[s[4], m, a] * p.c_residues[s[5], c, b] * ((-(a * b * rest)) % word)
     return total * k_tiles * l_tiles
 
 

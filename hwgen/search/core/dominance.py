@@ -13,9 +13,9 @@ more.
    is assumed about steps with the same number of ranges.
 
 With ``words`` the factors of words (and of innermost iterations) are compared, too, so that ties in bytes are broken
-exactly. The words of W round every tile up: the factor is the number of ranges by size modulo 4, from which, for each
-residue of the rest of the tile, the bytes missing to full words follow; tiles of W that are cut otherwise are not
-compared.
+exactly. The words of W round every tile up: the factor is the number of ranges by size modulo a word, from which, for
+each residue of the rest of the tile, the bytes missing to full words follow; tiles of W that are cut otherwise are
+not compared.
 """
 
 from collections.abc import Sequence
@@ -218,6 +218,7 @@ def step_list(t: Tables, dim: Dim, allowed: Bools, *, words: bool, biases: bool 
             inputs, weights, outputs, cuts = [t.x_fetched, t.x_columns], [t.x_cuts], [t.x_sums], [t.x_cuts[2]]
             inputs += [t.x_words] if words else []
             outputs += [t.x_output_words] if words else []
+            cuts += [t.x_sum_words] if words else []
             outputs += [t.x_cuts] if biases else []
     return _lists(inputs, weights, outputs, cuts if words else [], allowed)
 
@@ -250,8 +251,9 @@ def _by_state(group: list[Floats], steps: NDArray[np.int64]) -> list[tuple[Float
 
 
 def _waste(residues: Floats) -> list[Floats]:
-    """Bytes missing to full words in all ranges together, if the rest of the tile has 1, 2 or 3 modulo 4 bytes."""
-    missing = [[(-(size * rest)) % 4 for size in range(4)] for rest in (1, 2, 3)]
+    """Bytes missing to full words in all ranges together, by what the rest of the tile has modulo a word."""
+    word = residues.shape[2]
+    missing = [[(-(size * rest)) % word for size in range(word)] for rest in range(1, word)]
     return [residues @ np.array(row, dtype=np.float64) for row in missing]
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "runnable",
     "scale_of",
     "steps_allowed",
+    "sum_words",
     "tables",
 ]
 
@@ -102,11 +103,11 @@ class Scale(NamedTuple):
     Bytes of I = ``i_bytes * m_fetched * y_fetched * x_fetched``; of W = ``w_bytes * y_cuts * x_cuts``; of O =
     ``o_bytes + o_partial_bytes * (rounds - 1)``, where rounds = ``c_cuts``, times the kernel's extents where O
     returns for each iteration of k or l; of biases, where none is kept, = ``b_bytes * y_cuts * x_cuts`` in the state
-    of O. Words of I = ``i_lines * m_fetched * y_fetched * x_words``; words of W are
-    its bytes and what every tile lacks to a full word, by 4, or where weights are packed in lines ``w_lines *
-    m_lines`` for each time they are read; those of O = ``o_rows * x_output_words + o_partial_words * (rounds - 1)``.
-    Innermost iterations = ``taps`` times the cuts by the inner loops of m, y and x. Needs are products, by bytes an
-    element (``i_element``: of all copies that the hardware keeps).
+    of O. Words are those of each operand's port: of I = ``i_lines * m_fetched * y_fetched * x_words``; of W its bytes
+    and what every tile lacks to a full word, by ``w_word``, or where weights are packed in lines ``w_lines *
+    m_lines`` for each time they are read; of O = ``o_rows * x_output_words + o_partial_rows * x_sum_words * (rounds -
+    1)``. Innermost iterations = ``taps`` times the cuts by the inner loops of m, y and x. Needs are products, by
+    bytes an element (``i_element``: of all copies that the hardware keeps).
     """
 
     i_bytes: float
@@ -117,11 +118,12 @@ class Scale(NamedTuple):
     o_bytes: float
     o_rows: float
     o_partial_bytes: float
-    o_partial_words: float
+    o_partial_rows: float
     o_element: float
     taps: float
     k_size: float
     l_size: float
+    w_word: float
     w_lines: float
     b_bytes: float
 
@@ -165,6 +167,7 @@ class Tables(NamedTuple):
     x_cuts: Floats
     x_sums: Floats
     x_output_words: Floats
+    x_sum_words: Floats
 
 
 def tables(
@@ -178,13 +181,14 @@ def tables(
     for key, extent in (("output_height", sizes["y"]), ("output_width", sizes["x"])):
         if extent > LARGEST_MAP:
             raise InputError(f"{layer.name}: {key}: expected at most {LARGEST_MAP} for a search, got {extent}")
-    width = bits.I // 8
+    width, ports = bits.I // 8, target.ports
     rows = window(
         sizes["y"], sizes["k"], layer.stride[0], layer.padding[0], layer.input_height, width, target.lanes.y
     )
     columns = window(
-        sizes["x"], sizes["l"], layer.stride[1], layer.padding[1], layer.input_width, width, target.lanes.x
-    )
+        sizes["x"], sizes["l"], layer.stride[1], layer.padding[1], layer.input_width, width, target.lanes.x,
+        ports.input_bytes,
+    )  # fmt: skip
     groups = channels(sizes["m"], layer.groups, target.lanes.m)
     needs = (rows.need, columns.need, groups.need)
     if target.hardware:
@@ -197,10 +201,12 @@ def tables(
         groups=Channels(groups.fetched, needs[2]),
         rows=Lines(rows.fetched, rows.words, needs[0]),
         columns=Lines(columns.fetched, columns.words, needs[1]),
-        m=ranges(sizes["m"], target.lanes.m),
-        c=ranges(sizes["c"], target.lanes.c),
+        m=ranges(sizes["m"], target.lanes.m, word=ports.weight_bytes),
+        c=ranges(sizes["c"], target.lanes.c, word=ports.weight_bytes),
         y=ranges(sizes["y"], target.lanes.y),
-        x=ranges(sizes["x"], target.lanes.x, bits.O // 8),
+        x=ranges(
+            sizes["x"], target.lanes.x, bits.O // 8, word=ports.output_bytes, sum_width=WORD_BYTES * sum_words(bits)
+        ),
     )
 
 
@@ -252,7 +258,13 @@ def gathered(
         x_cuts=x.number,
         x_sums=sums[2],
         x_output_words=x.words,
+        x_sum_words=x.sum_words[2],
     )
+
+
+def sum_words(bits: Bits) -> int:
+    """Words of 32 bits that a partial sum takes."""
+    return -(-(bits.acc // 8) // WORD_BYTES)
 
 
 def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
@@ -268,11 +280,12 @@ def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
         o_bytes=bits.O // 8 * layer.output_elements,
         o_rows=layer.output_channels * layer.output_height,
         o_partial_bytes=2 * partial * layer.output_elements,
-        o_partial_words=2 * -(-partial // 4) * layer.output_elements,
+        o_partial_rows=2 * layer.output_channels * layer.output_height,
         o_element=partial,
         taps=target.lanes.vectors("c", sizes["c"]) * sizes["k"] * sizes["l"],
         k_size=sizes["k"],
         l_size=sizes["l"],
+        w_word=target.ports.weight_bytes,
         w_lines=0 if target.lines is None else _lines(target.lines, sizes["c"]) * sizes["k"] * sizes["l"],
         b_bytes=record_bytes(target.requantisation) * layer.output_channels,
     )
@@ -281,10 +294,10 @@ def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
 
 def _lines(lines: WeightLines, channels: int) -> int:
     """Words of the lines of all input channels, for each of the words that `_line_words` counts."""
-    if lines.pitch >= WORD_BYTES:
+    if lines.pitch >= lines.word:
         return channels
     whole, rest = divmod(channels, lines.channels)
-    return (whole * lines.packed(lines.channels) + lines.packed(rest)) // WORD_BYTES
+    return (whole * lines.packed(lines.channels) + lines.packed(rest)) // lines.word
 
 
 def _line_words(m: Ranges, extent: int, target: Target) -> Floats:
@@ -292,11 +305,11 @@ def _line_words(m: Ranges, extent: int, target: Target) -> Floats:
 
     Tiles of c are multiples of the lanes, so that words depend on the steps of m alone.
     """
-    if target.lines is None or target.lines.pitch < WORD_BYTES:
+    if target.lines is None or target.lines.pitch < target.lines.word:
         return m.number[2]
-    element = target.lines.element
-    missing = np.array([-residue * element % WORD_BYTES for residue in range(WORD_BYTES)], np.float64)
-    words: Floats = (extent * element + m.residues[2] @ missing) / WORD_BYTES
+    element, word = target.lines.element, target.lines.word
+    missing = np.array([-residue * element % word for residue in range(word)], np.float64)
+    words: Floats = (extent * element + m.residues[2] @ missing) / word
     return words
 
 

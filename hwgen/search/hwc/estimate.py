@@ -22,6 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import (
     CAPTURE,
     INPUT_NOTICED,
@@ -85,6 +86,7 @@ class Waiting(NamedTuple):
     weight_tile : kernel elements of a tile of W.
     line_pitch, line_bytes : of weights in lines (`hwgen.arch.weights.lines`), from one channel lane to the next and
         of a whole line in the memory; 0 where they are packed densely.
+    weight_word : bytes that an access of the weights' port moves.
     fill_cycles : cycles to write a word.
     drain : rows of lanes of a vector: each of them takes a cycle for each word along the row, at least one.
     copies : copies of the input.
@@ -99,6 +101,7 @@ class Waiting(NamedTuple):
     weight_tile: float
     line_pitch: float
     line_bytes: float
+    weight_word: float
     fill_cycles: float
     drain: float
     copies: float
@@ -125,6 +128,7 @@ def waiting_of(layer: Layer, target: Target, orders: Orders) -> Waiting:
         float(weight_tile),
         0.0 if target.lines is None else float(target.lines.pitch),
         0.0 if target.lines is None else float(target.lines.stored),
+        float(target.ports.weight_bytes),
         float(min(layer.stride[1], 4)),
         float(target.lanes.m * target.lanes.y),
         float(target.lanes.y),
@@ -139,7 +143,7 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, orders: Orders) -> Shape
     w = [int(state[0]) for state in np.unravel_index(numbers[1], WEIGHT_STATES)]
     o = [int(state[0]) for state in np.unravel_index(numbers[2], OUTPUT_STATES)]
     e, lanes = layer.extents, target.lanes
-    width = bits.I // 8
+    width, word = bits.I // 8, target.ports.input_bytes
     along = {
         "rows": (
             e["y"],
@@ -168,7 +172,7 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, orders: Orders) -> Shape
     for extent, kernel, stride, padding, size, bytes_, across, state, words in along.values():
         table = np.zeros((extent + 1, KINDS, 4))
         mask, slide = PAIR_STATES[state]
-        _fill_tiles(mask, slide, extent, kernel, stride, padding, size, bytes_, across, words, table)
+        _fill_tiles(mask, slide, extent, kernel, stride, padding, size, bytes_, word, across, words, table)
         windows.append(table)
     cut = (0, 1, 0, 2, 1)[i[0]]  # a marked loop over m keeps the input, whatever the channel
     return Shapes(
@@ -182,19 +186,19 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, orders: Orders) -> Shape
         _cut(e["x"], lanes.x, w[5]),
         _cut(e["m"], lanes.m, o[0]),
         _cut(e["y"], lanes.y, o[1]),
-        _cut(e["x"], lanes.x, o[2]),
+        _cut(e["x"], lanes.x, o[2], bits.O // 8, target.ports.output_bytes),
     )
 
 
-def _cut(extent: int, lanes: int, state: int) -> Floats:
+def _cut(extent: int, lanes: int, state: int, width: int = 1, word: int = WORD_BYTES) -> Floats:
     table = np.zeros((extent + 1, 4, 4))
-    _fill_cut(extent, lanes, state, table)
+    _fill_cut(extent, lanes, state, width, word, table)
     table[:, :, 3] /= np.maximum(table[:, :, 0], 1)
     return table
 
 
 @njit(cache=True)
-def _fill_cut(extent, lanes, state, table):  # type: ignore[no-untyped-def]
+def _fill_cut(extent, lanes, state, width, word, table):  # type: ignore[no-untyped-def]
     """Kinds of the parts of one dimension: number, size, innermost iterations, words of all of them."""
     for step in range(1, extent + 1):
         tile = extent if state == 0 else step
@@ -210,15 +214,16 @@ def _fill_cut(extent, lanes, state, table):  # type: ignore[no-untyped-def]
                     if table[step, kind, 0] == 0 or table[step, kind, 1] == length:
                         table[step, kind, 0] += 1
                         table[step, kind, 1], table[step, kind, 2] = length, inside
-                        table[step, kind, 3] += (start + part + length - 1) // 4 - (start + part) // 4 + 1
+                        begin, end = (start + part) * width, (start + part + length) * width
+                        table[step, kind, 3] += (end - 1) // word - begin // word + 1
                         break
 
 
 @njit(cache=True)
-def _fill_tiles(mask, slide, extent, kernel, stride, padding, size, width, lanes, words, table):  # type: ignore[no-untyped-def]
+def _fill_tiles(mask, slide, extent, kernel, stride, padding, size, width, word, lanes, words, table):  # type: ignore[no-untyped-def]
     """Kinds of tiles along rows or columns: number, new rows (or words), iterations inside, new elements (means)."""
     seen = np.full(size, -1, np.int64)
-    word_seen = np.full(size * width // 4 + 2, -1, np.int64)
+    word_seen = np.full(size * width // word + 2, -1, np.int64)
     stamp = 1
     tap_step = 1 if mask & KERNEL else kernel
     taps = -(-kernel // tap_step)
@@ -241,8 +246,8 @@ def _fill_tiles(mask, slide, extent, kernel, stride, padding, size, width, lanes
                 started = True
                 stamp += 1 if held else 2
                 _, new, in_words = mark_tile(
-                    start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, stamp, held, seen,
-                    word_seen,
+                    start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, word, stamp, held,
+                    seen, word_seen,
                 )  # fmt: skip
                 inner = 0
                 inner_step = step if not mask & TILE else stop - start
@@ -347,16 +352,17 @@ def _weight(b, q, m, c, y, x, need, memory):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def weight_words(q, m, c):  # type: ignore[no-untyped-def]
     """Words of a tile of W, and bytes that it takes in the memory; ``m``, ``c``: its part of each, see `Shapes`."""
+    word = q.weight_word
     if q.line_bytes == 0:
-        words = np.ceil(m[1] * c[1] * q.weight_tile / 4)
-        return words, 4 * words
+        words = np.ceil(m[1] * c[1] * q.weight_tile / word)
+        return words, word * words
     new = m[2] * c[2] * q.weight_tile * q.line_bytes
-    if q.line_pitch < 4:
+    if q.line_pitch < word:
         vectors, rest = c[1] // q.c_lanes, c[1] % q.c_lanes
-        of_channels = vectors * np.ceil(q.c_lanes * q.line_pitch / 4) + np.ceil(rest * q.line_pitch / 4)
+        of_channels = vectors * np.ceil(q.c_lanes * q.line_pitch / word) + np.ceil(rest * q.line_pitch / word)
         return m[2] * of_channels * q.weight_tile, new
     vectors, rest = m[1] // q.line_pitch, m[1] % q.line_pitch
-    return (vectors * q.line_pitch / 4 + np.ceil(rest / 4)) * c[1] * q.weight_tile, new
+    return (vectors * q.line_pitch / word + np.ceil(rest / word)) * c[1] * q.weight_tile, new
 
 
 @njit(cache=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from hwgen.golden.quantised.comparison import Beside, run_beside, total
 from hwgen.quantised.dilation import zero_share
@@ -290,6 +291,71 @@ def test_weights_whose_scales_no_longer_are_along_an_axis(tmp_path: Path) -> Non
     path = draft.write(tmp_path / "mixed.onnx", draft.both(made, 0.3, 130), [1, 6, 3, 4])
     hosts = [node for node in read_quantised(path).nodes if isinstance(node, HostOperator)]
     assert [node.reason for node in hosts] == ["weights have scales along more than one axis"]
+
+
+@pytest.mark.parametrize(("second", "scales"), [(1, 1), (1, 2), (3, 3)])
+def test_weights_beside_each_other(tmp_path: Path, second: int, scales: int) -> None:
+    draft, rng = Draft([1, 2, 5, 6]), np.random.default_rng(3)
+    scale = rng.uniform(0.005, 0.01, 2) if scales > 1 else 0.01
+    parts = [
+        draft.weights(rng.integers(-127, 128, (2, 2, 3, 3)), scale),
+        draft.node("Cast", draft.weights(rng.integers(-127, 128, (second, 2, 3, 3)), 0.01), to=1),
+    ]
+    made = draft.node("Conv", draft.both("x", 0.05, 120), draft.node("Concat", *parts, axis=-4))
+    path = draft.write(tmp_path / "beside.onnx", draft.both(made, 0.3, 130), [1, 2 + second, 3, 4])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "conv", "dequantise"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def weights_clipped(draft: Draft) -> str:
+    return draft.node("Clip", draft.weights(np.arange(48).reshape(8, 6), 0.01), draft.constant(0.1))
+
+
+def weights_beside_of_other_channels(draft: Draft) -> str:
+    parts = [draft.weights(np.ones((4, 6)), np.linspace(0.01, 0.02, 6), axis=1) for _ in range(2)]
+    return draft.node("Concat", *parts, axis=0)
+
+
+def weights_of_float8(draft: Draft) -> str:
+    draft.constants.append(helper.make_tensor("w8", TensorProto.FLOAT8E4M3FN, [8, 6], [0.375] * 48))
+    return draft.node("DequantizeLinear", "w8", draft.constant(0.05))
+
+
+@pytest.mark.parametrize(
+    ("write", "reason"),
+    [
+        (weights_clipped, "weights go through Clip after they are quantised"),
+        (weights_beside_of_other_channels, "weights go through Concat after they are quantised"),
+        (weights_of_float8, "weights are of float8_e4m3fn"),
+        (lambda draft: draft.constant(np.ones((8, 6))), "weights are not quantised"),
+    ],
+)
+def test_weights_that_are_no_integers(tmp_path: Path, write: Callable[[Draft], str], reason: str) -> None:
+    draft = Draft([1, 8], opset=19)
+    made = draft.node("MatMul", draft.both("x", 0.05, 120), write(draft))
+    path = draft.write(tmp_path / "numbers.onnx", draft.both(made, 0.3, 130), [1, 6])
+    hosts = [node for node in read_quantised(path).nodes if isinstance(node, HostOperator)]
+    assert [(node.operator, node.reason) for node in hosts] == [("MatMul", reason)]
+
+
+def test_padding_that_cuts_is_the_hosts(tmp_path: Path) -> None:
+    draft = Draft([1, 4, 6, 7])
+    made = draft.node("Pad", draft.both("x", 0.05, 120), draft.constant([0, 0, -1, 2, 0, 0, 0, -1], np.int64))
+    path = draft.write(tmp_path / "cut.onnx", draft.both(made, 0.05, 120), [1, 4, 5, 8])
+    graph = read_quantised(path)
+    assert [node.reason for node in graph.nodes if isinstance(node, HostOperator)] == [
+        "Pad: padding below 0, which cuts"
+    ]
+    assert beside(path, graph).differences[graph.outputs[0]].largest == 0
+
+
+def test_a_slope_for_each_column_is_no_table(tmp_path: Path) -> None:
+    draft = Draft([1, 4, 6, 7])
+    made = draft.node("PRelu", draft.both("x", 0.05, 120), draft.constant(np.linspace(0.1, 0.7, 7)))
+    path = draft.write(tmp_path / "columns.onnx", draft.both(made, 0.05, 120), [1, 4, 6, 7])
+    hosts = [node for node in read_quantised(path).nodes if isinstance(node, HostOperator)]
+    assert [node.reason for node in hosts] == ["a constant after it is not one for each channel"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.lanes import ONE_LANE, Lanes
+from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, PORT_WIDTHS, Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker
 from hwgen.lower.hwc import compile_layer
@@ -13,7 +13,7 @@ from hwgen.model.core.access import predict
 from hwgen.model.core.walk import walk
 from hwgen.search.core.axes import PAIR_STATES, TILE, window
 from hwgen.search.core.optimal import Objective, Result, search
-from tests.random.brute_force import Best, Shape, best_schedules, every_nest, operand_costs, with_markers
+from tests.random.brute_force import Best, Shape, best_schedules, every_nest, operand_costs, units_of, with_markers
 from tests.random.nests import layer_of_few_loops
 
 LAYERS, HARDWARE_LAYERS = 516, 204
@@ -40,15 +40,18 @@ def shape_of(hardware: Hardware | None) -> Shape:
     return lanes.m, lanes.y, lanes.x
 
 
-def units_of(shape: Shape) -> tuple[int, int, int]:
-    """Bytes in which the memories of I, W, O come; each is at least two of them."""
-    m, y, x = shape
-    return max(4, x) * y, max(4, m), 4 * m * y * x
+def ports_of(hardware: Hardware | None) -> Ports:
+    return NARROW_PORTS if hardware is None else hardware.ports
+
+
+def random_ports(rng: Random) -> Ports:
+    """Ports of any width."""
+    return Ports(*(rng.choice(PORT_WIDTHS) for _ in range(3)))
 
 
 def random_sizes(rng: Random, layer: Layer, hardware: Hardware | None) -> list[int]:
     """Buffer sizes from hopeless to everything, most of them tight."""
-    least = 6 if hardware is None else 2 * sum(units_of(shape_of(hardware)))
+    least = 6 if hardware is None else 2 * sum(units_of(shape_of(hardware), hardware.ports))
     most = layer.input_elements + layer.weight_elements + 4 * layer.output_elements
     return [least - 1, *(least + int(rng.random() ** 3 * most) for _ in range(3)), least + 64 * most]
 
@@ -58,7 +61,7 @@ def criteria(result: Result, hardware: Hardware | None, objective: Objective) ->
     words = prediction.counts.total_words()
     need = prediction.need_bytes.total
     if hardware is not None:
-        units = zip(("I", "W", "O"), units_of(shape_of(hardware)), strict=True)
+        units = zip(("I", "W", "O"), units_of(shape_of(hardware), hardware.ports), strict=True)
         need = sum(max(prediction.allocation[array], 2 * unit) for array, unit in units)  # type: ignore[index]
     match objective:
         case "traffic":
@@ -77,7 +80,13 @@ def criteria(result: Result, hardware: Hardware | None, objective: Objective) ->
 def check(layer: Layer, sizes: list[int], hardware: Hardware | None, objective: Objective, bits: Bits) -> None:
     """The search finds what brute force finds, for every size, and refuses exactly what nothing fits."""
     best = best_schedules(
-        layer, sizes, bits=bits, lanes=shape_of(hardware), hardware=hardware is not None, goal=objective
+        layer,
+        sizes,
+        bits=bits,
+        lanes=shape_of(hardware),
+        hardware=hardware is not None,
+        goal=objective,
+        ports=ports_of(hardware),
     )
     fitting = [size for size, found in zip(sizes, best, strict=True) if found.goal >= 0]
     for size in set(sizes) - set(fitting):
@@ -96,15 +105,15 @@ def check(layer: Layer, sizes: list[int], hardware: Hardware | None, objective: 
 
 def test_brute_force_counts_what_the_oracle_counts() -> None:
     rng = Random(3)
-    for number in range(12):
+    for number in range(16):
         layer, lanes = layer_of_few_loops(rng), rng.choice(((1, 1, 1), (1, 1, 3), (3, 2, 1), (1, 4, 2), (5, 1, 6)))
         bits = Bits(
             I=8 * rng.randint(1, 4), W=8 * rng.randint(1, 3), O=8 * rng.randint(1, 4), acc=8 * rng.choice((2, 4, 5))
         )
-        nest = rng.choice(every_nest(layer, lanes))
-        costs = operand_costs(layer, nest, bits, lanes)
+        nest, ports = rng.choice(every_nest(layer, lanes)), random_ports(rng) if number % 2 else NARROW_PORTS
+        costs = operand_costs(layer, nest, bits, lanes, ports)
         for place in range(len(nest) + 1):
-            schedule = with_markers(layer, nest, (place,) * 3, bits, lanes)
+            schedule = with_markers(layer, nest, (place,) * 3, bits, lanes, ports)
             told, stored = walk(schedule), predict(schedule).allocation
             for index, array in enumerate(("I", "W", "O")):
                 words = sum(told.counts["tcdm", array, way].words for way in DIRECTIONS[array])  # type: ignore[index]
@@ -126,10 +135,12 @@ def test_optimum_is_that_of_brute_force(part: int) -> None:
 def test_optimum_for_hardware_is_that_of_brute_force(part: int) -> None:
     rng = Random(2000 + part)
     for number in range(HARDWARE_LAYERS // PARTS):
-        hardware = Hardware(name="small", lanes=rng.choice(SHAPES))
+        ports = random_ports(rng) if number % 3 == 1 else NARROW_PORTS
+        hardware = Hardware(name="small", lanes=rng.choice(SHAPES), ports=ports)
         objective: Objective = ("traffic", "traffic", "words", "cycles")[number % 4]  # type: ignore[assignment]
         layer = layer_of_few_loops(rng, most_x=13)
-        check(layer, random_sizes(rng, layer, hardware), hardware, objective, Bits())
+        bits = Bits() if number % 2 else Bits(O=16)
+        check(layer, random_sizes(rng, layer, hardware), hardware, objective, bits)
 
 
 @pytest.mark.parametrize("lanes", [Lanes(m=4, c=4), Lanes(m=2, c=8), Lanes(m=4, c=2, x=2), Lanes(c=2, x=4)], ids=str)
