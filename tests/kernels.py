@@ -13,7 +13,7 @@ from numba.core.dispatcher import Dispatcher
 from hwgen.campaigns.plans import Configuration, make_plan
 from hwgen.ir.layer import Layer
 from hwgen.tools.processes import locked
-from hwgen.tools.toolchain import cache_folder
+from hwgen.tools.toolchain import cache_room
 
 __all__ = ["collected", "compile_for_plans", "compile_in_turn", "compile_yosys"]
 
@@ -29,8 +29,7 @@ def compile_in_turn() -> None:
     each other. numba's own lock comes first, so no two threads do.
     """
     compiled = Dispatcher.compile
-    folder = cache_folder() / "kernels"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = cache_room("kernels")
 
     @wraps(compiled)
     def compile_alone(dispatcher: Any, signature: Any) -> Any:
@@ -55,5 +54,5 @@ def compile_for_plans(folder: Path) -> None:
 
 def compile_yosys() -> None:
     """Have Yosys compiled from WebAssembly, which takes a minute of a processor, unless it is."""
-    with locked(cache_folder() / "kernels" / "yosys.lock"):
+    with locked(cache_room("kernels") / "yosys.lock"):
         subprocess.run([sys.executable, "-c", YOSYS], check=True, capture_output=True)

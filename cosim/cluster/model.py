@@ -16,7 +16,7 @@ from cosim.sim.rewriting.design_text import MODULES, for_long_runs
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
 from hwgen.tools.kept import kept_folder
-from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
+from hwgen.tools.toolchain import ToolError, cache_room, fingerprint, require_tools
 
 __all__ = ["SOURCES", "ClusterModel", "built_cluster", "harness_sizes", "load_cluster"]
 
@@ -61,7 +61,7 @@ def built_cluster(cluster: ClusterParameters, dram_log2: int, fast: bool, verilo
     state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)
-    folder = cache_folder() / "builds" / state.hexdigest()[:24]
+    folder = cache_room("builds") / state.hexdigest()[:24]
     return kept_folder(folder, lambda fresh: _make(fresh, cluster, verilog, dram_log2, fast))
 
 

@@ -22,7 +22,7 @@ from hwgen.export.conversion import converted
 from hwgen.gateware.dma.dma import Dma
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.kept import kept_folder
-from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
+from hwgen.tools.toolchain import ToolError, cache_room, fingerprint, require_tools
 
 __all__ = ["DRAM_LOG2", "SOURCES", "TCDM_LOG2", "Model", "built_dma", "designs", "harness_sizes", "load_model"]
 
@@ -154,7 +154,7 @@ def built_dma(parameters: DmaParameters) -> Path:
     ]
     sources = [*rooms, Path(__file__), Path(cosim.sim.compiling.__file__)]
     key = digest_of([asdict(parameters), state, sources_digest(sources), fingerprint("verilator")])
-    folder = cache_folder() / "builds" / key
+    folder = cache_room("builds") / key
     return kept_folder(folder, lambda fresh: _make(fresh, parameters))
 
 

@@ -17,7 +17,7 @@ from hwgen.export.conversion import converted
 from hwgen.gateware.pipeline.pipeline import Pipeline
 from hwgen.tools.kept import kept_folder
 from hwgen.tools.processes import completed
-from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
+from hwgen.tools.toolchain import Simulator, ToolError, cache_room, environment, fingerprint, require_tools
 
 __all__ = ["PipelineBuild"]
 
@@ -67,7 +67,7 @@ class PipelineBuild:
         )
         for source in sources:
             state.update(source.read_bytes())
-        folder = cache_folder() / "pipeline" / state.hexdigest()[:24]
+        folder = cache_room("pipeline") / state.hexdigest()[:24]
         made = kept_folder(folder, self._compile)
         return made / "sim" if self.bench else made / "simulator"
 

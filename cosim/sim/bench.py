@@ -11,7 +11,7 @@ from cosim.sim.compiling import CommandFailed, compile_bench
 from cosim.sim.requests import build_request, test_request
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.kept import kept_folder
-from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, fingerprint
+from hwgen.tools.toolchain import Simulator, ToolError, cache_room, fingerprint
 
 __all__ = ["TOP", "bench_around", "icarus_bench", "run_bench"]
 
@@ -52,7 +52,7 @@ def icarus_bench(designs: Mapping[str, str], sources: Sequence[str], sizes: Mapp
         given = [*(folder / name for name in designs), *files]
         launch(build_request("icarus", folder, given, TOP, parameters=sizes), folder)
 
-    return kept_folder(cache_folder() / "builds" / key, make)
+    return kept_folder(cache_room("builds") / key, make)
 
 
 def run_bench(simulator: Simulator, bench: Path, module: str, given: Any) -> Any:

@@ -16,10 +16,11 @@ from cosim.sim.requests import build_request
 from cosim.sim.rewriting.design_text import MODULES, for_long_runs
 from cosim.sim.rewriting.edge import rearrange
 from hwgen.arch.bus import WORD_BITS
+from hwgen.ir.document import write_atomically
 from hwgen.tools.cache import sources_digest
 from hwgen.tools.kept import kept_folder
 from hwgen.tools.processes import started, stop
-from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
+from hwgen.tools.toolchain import Simulator, ToolError, cache_room, environment, fingerprint, require_tools
 
 __all__ = ["LONG", "REHEARSED_CYCLES", "VERY_LONG", "Build", "build", "failure", "launch", "start", "stop"]
 
@@ -79,7 +80,7 @@ class Build:
     @property
     def folder(self) -> Path:
         """Where it is kept."""
-        return cache_folder() / "builds" / self.digest
+        return cache_room("builds") / self.digest
 
     @property
     def is_there(self) -> bool:
@@ -195,8 +196,8 @@ def failure(request: dict[str, Any]) -> str:
     for file in (Path(request["log_file"]), Path(f"{request['log_file']}.runner")):
         if file.exists():
             text += file.read_text(encoding="utf-8", errors="replace")
-    kept = cache_folder() / f"failed-{request['step']}.log"
-    kept.write_text(text, encoding="utf-8")
+    kept = cache_room("logs") / f"failed-{request['step']}.log"
+    write_atomically(kept, text)
     lines = text.splitlines()
     telling = [line for line in lines if re.search(r"\b(\w*Error|ERROR|error|sorry|CRITICAL)\b", line)]
     shown = " | ".join(line.strip() for line in (telling or lines[-3:])[:3])

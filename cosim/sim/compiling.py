@@ -10,16 +10,14 @@ precompiled. A library, which clusters are, has the modules that Verilator keeps
 import hashlib
 import re
 import subprocess
-import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import cocotb_tools.config
 
-from hwgen.tools.kept import mark_used
-from hwgen.tools.processes import locked, started, stop
-from hwgen.tools.toolchain import cache_folder, environment, fingerprint, verilator_root
+from hwgen.tools.kept import kept_folder, kept_folders
+from hwgen.tools.processes import started, stop
+from hwgen.tools.toolchain import cache_room, environment, fingerprint, verilator_root
 
 __all__ = ["UNOPTIMISED", "CommandFailed", "compile_bench", "compile_library", "compile_model", "verilate"]
 
@@ -31,6 +29,7 @@ LIBRARY_FLAGS = ["-shared", "-Wl,-Bsymbolic"]
 """Models that are loaded into one process must not share what the compiler would keep once for all libraries."""
 UNOPTIMISED = ["-O0", *SHARED_FLAGS]
 HEADERS = "runtime.h"
+OBJECT = "part.o"
 RUNTIME_HEADERS = ("verilated.h", "verilated_dpi.h", "verilated_vpi.h", "verilated_sym_props.h")
 
 
@@ -151,20 +150,14 @@ def _headers(flags: Sequence[str], log: Path) -> list[str]:
     if list(flags) != UNOPTIMISED:
         return []
     key = " ".join([fingerprint("verilator"), str(verilator_root()), *DEFINES, *UNOPTIMISED])
-    folder = cache_folder() / "runtime" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.headers"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_suffix(".lock")):
-        if not folder.exists():
-            with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-                fresh = Path(name) / "headers"
-                fresh.mkdir()
-                header = fresh / HEADERS
-                header.write_text("".join(f'#include "{file}"\n' for file in RUNTIME_HEADERS), encoding="utf-8")
-                precompile = [*_compiler(), *UNOPTIMISED, "-x", "c++-header", str(header), "-o", f"{header}.gch"]
-                _run([precompile], log)
-                fresh.rename(folder)
-        mark_used(folder)
-    return ["-include", str(folder / HEADERS)]
+
+    def make(fresh: Path) -> None:
+        header = fresh / HEADERS
+        header.write_text("".join(f'#include "{file}"\n' for file in RUNTIME_HEADERS), encoding="utf-8")
+        _run([[*_compiler(), *UNOPTIMISED, "-x", "c++-header", str(header), "-o", f"{header}.gch"]], log)
+
+    digest = hashlib.sha256(key.encode()).hexdigest()[:24]
+    return ["-include", str(kept_folder(cache_room("runtime") / f"headers-{digest}", make) / HEADERS)]
 
 
 def _runtime_sources(folder: Path) -> list[Path]:
@@ -180,26 +173,19 @@ def _runtime_sources(folder: Path) -> list[Path]:
 
 def _runtime(sources: Sequence[Path], log: Path) -> list[str]:
     """The runtime's parts, compiled unless they are there: each is kept by itself, as not every model needs all."""
-    room = cache_folder() / "runtime"
-    room.mkdir(parents=True, exist_ok=True)
+    room = cache_room("runtime")
     flags = " ".join([fingerprint("verilator"), *DEFINES, *RUNTIME_FLAGS])
     parts = {
-        room / f"{source.stem}-{hashlib.sha256(f'{flags} {source}'.encode()).hexdigest()[:24]}.o": source
-        for source in sorted(sources)  # in one order, so that no two processes wait for each other
+        room / f"{source.stem}-{hashlib.sha256(f'{flags} {source}'.encode()).hexdigest()[:24]}": source
+        for source in sorted(sources)
     }
-    with ExitStack() as locks:
-        for part in parts:
-            locks.enter_context(locked(part.with_suffix(".lock")))
-        missing = {part: source for part, source in parts.items() if not part.exists()}
-        if missing:
-            with tempfile.TemporaryDirectory(dir=room) as name:
-                fresh = {Path(name) / part.name: source for part, source in missing.items()}
-                _run([[*_compiler(), *RUNTIME_FLAGS, "-c", str(s), "-o", str(o)] for o, s in fresh.items()], log)
-                for made in fresh:
-                    made.rename(room / made.name)
-        for part in parts:
-            mark_used(part)
-    return [str(part) for part in parts]
+
+    def make(fresh: Mapping[Path, Path]) -> None:
+        compile_ = [*_compiler(), *RUNTIME_FLAGS, "-c"]
+        _run([[*compile_, str(parts[part]), "-o", str(folder / OBJECT)] for part, folder in fresh.items()], log)
+
+    kept_folders(list(parts), make)
+    return [str(part / OBJECT) for part in parts]
 
 
 def _run(commands: Sequence[Sequence[str]], log: Path) -> None:

@@ -16,7 +16,7 @@ from cosim.sim.rewriting.design_text import MODULES, for_long_runs
 from hwgen.arch.system import SystemParameters
 from hwgen.export.cached import generated_system
 from hwgen.tools.kept import kept_folder
-from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
+from hwgen.tools.toolchain import ToolError, cache_room, fingerprint, require_tools
 
 __all__ = ["SystemModel", "load_system", "verilate_system"]
 
@@ -51,7 +51,7 @@ def load_system(
     state = hashlib.sha256(json.dumps([dram_log2, fast, slow, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)
-    folder = cache_folder() / "builds" / state.hexdigest()[:24]
+    folder = cache_room("builds") / state.hexdigest()[:24]
     kept_folder(folder, lambda fresh: _make(fresh, system, verilog, dram_log2, fast, slow))
     return SystemModel(folder / "sim" / "model.so", system, slow=slow)
 

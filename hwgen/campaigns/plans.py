@@ -13,7 +13,7 @@ import hwgen.model
 import hwgen.search
 from hwgen.arch.hwc import ALONG_X, LANES
 from hwgen.campaigns.goals import TRAFFIC_FIRST, Goal, Kind, demanded, goal_of
-from hwgen.ir.document import InputError, json_text, write_atomically
+from hwgen.ir.document import InputError, json_text
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -27,6 +27,7 @@ from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared
 from hwgen.search.hwc.canonical import order_from_text
 from hwgen.search.hwc.utilisation import per_layer, shared
 from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.kept import kept_text
 
 __all__ = ["Configuration", "Entry", "Plan", "make_plan"]
 
@@ -159,10 +160,13 @@ class Plan:
 def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path) -> Plan:
     """The plan for some layers; read from the store if the same search made it before."""
     file = store / f"{_key(layers, configuration)}.json"
-    try:
-        return Plan.from_data(configuration, json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, InputError):
-        pass
+    store.mkdir(parents=True, exist_ok=True)
+    text = kept_text(file, lambda: json_text(_made(layers, configuration).as_data()))
+    return Plan.from_data(configuration, json.loads(text))
+
+
+def _made(layers: Sequence[Layer], configuration: Configuration) -> Plan:
+    """What a search of these layers gives."""
     budget = configuration.budget
     left_out: dict[str, str] = {}
     balances: dict[str, Balance] = {}
@@ -180,9 +184,7 @@ def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path
         entries = [Entry(entry.schedule, entry.hardware or own) for entry in entries]
     found = search_layers(layers, Request((budget,)), jobs=1)
     best = {layer.name: result.total_bytes for layer, (result,) in zip(layers, found, strict=True)}
-    plan = Plan(configuration, tuple(entries), left_out, best, balances)
-    write_atomically(file, json_text(plan.as_data()))
-    return plan
+    return Plan(configuration, tuple(entries), left_out, best, balances)
 
 
 def _key(layers: Sequence[Layer], configuration: Configuration) -> str:

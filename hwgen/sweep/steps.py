@@ -27,7 +27,7 @@ from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster, simulate
 from hwgen.sweep.synthesis import Synthesised, design_of, synthesised
 from hwgen.synth.ecp5 import Device
 from hwgen.tools.cache import digest_of, sources_digest
-from hwgen.tools.toolchain import cache_folder
+from hwgen.tools.toolchain import cache_room
 
 __all__ = ["Kind", "Step", "Tell", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest",
            "curve_step", "key_of", "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
@@ -180,7 +180,7 @@ def perform(step: Step, tell: Tell) -> dict[str, Any]:
 
 
 def _plan(layers: tuple[Layer, ...], configuration: Configuration) -> dict[str, Any]:
-    plan: Plan = make_plan(layers, configuration, cache_folder() / "plans")
+    plan: Plan = make_plan(layers, configuration, cache_room("plans"))
     if not plan.entries:
         raise InputError(f"{configuration.name}: {next(iter(plan.left_out.values()), 'no layer')}")
     return plan.as_data()

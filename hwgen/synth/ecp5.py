@@ -23,14 +23,13 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated
 from hwgen.export.pipeline import pipeline_verilog
-from hwgen.ir.document import json_text, write_atomically
+from hwgen.ir.document import json_text
 from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gate_blocks_of, gates_of
 from hwgen.synth.timing import CriticalPath, timing_of
 from hwgen.synth.tool_run import ABC9, DEVICE, Device, Netlists, ToolRun
 from hwgen.tools.cache import digest_of
-from hwgen.tools.kept import mark_used
-from hwgen.tools.processes import locked
-from hwgen.tools.toolchain import ToolError, cache_folder
+from hwgen.tools.kept import kept_text, locked_entry
+from hwgen.tools.toolchain import ToolError, cache_room
 
 __all__ = [
     "ABC9",
@@ -164,24 +163,20 @@ def synthesise(
     """
     tools = _versions()
     key = digest_of([FORMAT, verilog, top, dict(memories), asdict(device), tools])
-    file = cache_folder() / "synthesis" / f"{key}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with locked(file.with_suffix(".lock")):
-        try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
-            mark_used(file)
-            return Synthesis.from_data(kept)
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
+    file = cache_room("synthesis") / f"{key}.json"
+
+    def make() -> str:
         began = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
             netlists = ToolRun(Path(name), top, device, seconds, tell).netlists(verilog)
         found = _synthesis(netlists, memories, device, tools)
-        _keep(_file_of_blocks("areas", verilog, top, ()), blocks_of(netlists.cells))
-        _keep(_file_of_blocks("gates", verilog, top, ()), gate_blocks_of(netlists.named_gates))
+        _kept(_file_of_blocks("areas", verilog, top, ()), lambda: blocks_of(netlists.cells))
+        _kept(_file_of_blocks("gates", verilog, top, ()), lambda: gate_blocks_of(netlists.named_gates))
         kept = {**found.as_data(), "seconds": round(time.perf_counter() - began, 1)}
-        write_atomically(file, json_text(kept))
-        return Synthesis.from_data(kept)
+        return json_text(kept)
+
+    with locked_entry(file):
+        return Synthesis.from_data(json.loads(kept_text(file, make)))
 
 
 def areas(
@@ -225,28 +220,28 @@ def _by_block(
 ) -> dict[str, dict[str, int]]:
     """Areas or gates as plain data, from where they are kept if they were found before."""
     file = _file_of_blocks(kind, verilog, top, boxes)
-    with locked(file.with_suffix(".lock")):
-        try:
-            kept: dict[str, dict[str, int]] = json.loads(file.read_text(encoding="utf-8"))
-            mark_used(file)
-        except (OSError, ValueError):
-            with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
-                run = ToolRun(Path(name), top, Device(), seconds, tell, boxes)
-                found = blocks_of(run.cells(verilog)) if kind == "areas" else gate_blocks_of(run.gates(verilog))
-            kept = _keep(file, found)
-        return kept
+
+    def find() -> Mapping[str, Area] | Mapping[str, Gates]:
+        with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
+            run = ToolRun(Path(name), top, Device(), seconds, tell, boxes)
+            return blocks_of(run.cells(verilog)) if kind == "areas" else gate_blocks_of(run.gates(verilog))
+
+    with locked_entry(file):
+        return _kept(file, find)
 
 
 def _file_of_blocks(kind: str, verilog: str, top: str, boxes: tuple[str, ...]) -> Path:
     """Where areas or gates by block are kept; a synthesis of the whole leaves them there, too."""
-    file = cache_folder() / "synthesis" / f"{digest_of([FORMAT, kind, verilog, top, boxes, _versions()])}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return file
+    return cache_room("synthesis") / f"{digest_of([FORMAT, kind, verilog, top, boxes, _versions()])}.json"
 
 
-def _keep(file: Path, blocks: Mapping[str, Area] | Mapping[str, Gates]) -> dict[str, dict[str, int]]:
-    kept = {block: asdict(one) for block, one in blocks.items()}
-    write_atomically(file, json_text(kept))
+def _kept(file: Path, find: Callable[[], Mapping[str, Area] | Mapping[str, Gates]]) -> dict[str, dict[str, int]]:
+    """Areas or gates by block as plain data, found unless they are kept."""
+
+    def make() -> str:
+        return json_text({block: asdict(one) for block, one in find().items()})
+
+    kept: dict[str, dict[str, int]] = json.loads(kept_text(file, make))
     return kept
 
 

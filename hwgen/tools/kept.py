@@ -1,26 +1,44 @@
 """The cache: builds, Verilog, plans and syntheses that are made once and kept, in bounded space.
 
-An entry is a folder or a file in a room of `cache_folder`. Using it marks it with the time. When something new is
-made and the whole exceeds the limit, the entries that were not used for the longest time are removed. What was used
-within the last hour stays, since a process may be about to start it: an hour's work may exceed the limit for an hour.
+An entry is a folder or a file in a room of the cache. It says what it is, and has the length and the digest of what
+it holds: whenever it is used these are compared, and what is damaged, or is not what its name says, is made anew. In
+one process a folder that was found whole is read again only when the times of its files have changed.
+
+Using an entry marks it with the time. When something new is made and the whole exceeds the limit, the entries that
+were not used for the longest time are removed. What was used within the last hour stays, since a process may be about
+to start it: an hour's work may exceed the limit for an hour.
 """
 
 import fcntl
+import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.tools.processes import locked
-from hwgen.tools.toolchain import cache_folder
+from hwgen.tools.toolchain import cache_folder, damaged
 
-__all__ = ["ROOMS", "Entry", "cache_limit", "clear", "entries", "kept_folder", "kept_text", "mark_used", "trim"]
+__all__ = [
+    "ROOMS",
+    "SEAL",
+    "Entry",
+    "cache_limit",
+    "clear",
+    "entries",
+    "kept_folder",
+    "kept_folders",
+    "kept_text",
+    "locked_entry",
+    "trim",
+]
 
 ROOMS = {
     "builds": "simulators of HWCs, DMAs and clusters",
@@ -29,6 +47,7 @@ ROOMS = {
     "plans": "schedules of sweeps",
     "synthesis": "areas and clocks",
     "runtime": "Verilator's runtime, compiled",
+    "logs": "what tools said when they failed",
     "kernels": "locks of kernels that are being compiled",
 }
 """Folders in the cache, and what is in them."""
@@ -70,11 +89,11 @@ def cache_limit() -> int:
 
 
 def entries() -> list[Entry]:
-    """Everything that is kept, longest unused first; locks are not part of it."""
+    """Everything that is kept, longest unused first; locks and what is not finished are not part of it."""
     found = []
     for room in ROOMS:
         for path in (cache_folder() / room).glob("*"):
-            if path.suffix == ".lock":
+            if path.suffix == ".lock" or path.name.startswith(".") or _is_unfinished(path):
                 continue
             with suppress(OSError):  # another process has just removed it
                 found.append(Entry(path, _size(path), _stamp(path).stat().st_mtime))
@@ -82,49 +101,187 @@ def entries() -> list[Entry]:
 
 
 def kept_folder(folder: Path, make: Callable[[Path], None]) -> Path:
-    """The folder, made unless it is there; a lock keeps two processes from making the same one.
+    """The folder, made unless it is there and whole; a lock keeps two processes from making the same one.
 
     ``make`` fills an empty folder that has another name, so that the rest of a killed process is never taken for what
-    it should have become.
+    it should have become. The name of the folder has no dot.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = False
-    with locked(folder.with_suffix(".lock")):
-        if not (folder / "complete").exists():
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as name:
-                unfinished = Path(name) / "build"
-                unfinished.mkdir()
-                make(unfinished)
-                shutil.rmtree(folder, ignore_errors=True)
-                (unfinished / "complete").touch()
-                unfinished.rename(folder)
-            fresh = True
-        mark_used(folder)
-    if fresh:
-        trim()
+    kept_folders([folder], lambda fresh: make(fresh[folder]))
     return folder
 
 
+def kept_folders(folders: Sequence[Path], make: Callable[[Mapping[Path, Path]], None]) -> None:
+    """Have several folders of one room; ``make`` fills those that are missing. See `kept_folder`."""
+    with ExitStack() as stack:
+        for folder in sorted(folders):  # in one order, so that no two processes wait for each other
+            stack.enter_context(locked_entry(folder))
+        missing = [folder for folder in folders if not _is_whole(folder)]
+        if missing:
+            unfinished = {folder: _unfinished(folder, stack) for folder in missing}
+            make(unfinished)
+            for folder, fresh in unfinished.items():
+                seal = {"entry": _entry_name(folder), "files": _contents(fresh)}
+                (fresh / SEAL).write_text(json.dumps(seal), encoding="utf-8")
+                _discard(folder)
+                fresh.rename(folder)
+        for folder in folders:
+            _mark_used(folder)
+    if missing:
+        trim()
+
+
 def kept_text(file: Path, make: Callable[[], str]) -> str:
-    """The text of the file, made unless it is there."""
-    with suppress(FileNotFoundError):
-        text = file.read_text(encoding="utf-8")
-        mark_used(file)
-        return text
-    text = make()
-    write_atomically(file, text)
-    trim()
+    """The text of the file, made unless it is there and whole. Its first line says what it is."""
+    text = _whole_text(file)
+    if text is None:
+        text = make()
+        content = text.encode()
+        seal = {"entry": _entry_name(file), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        write_atomically(file, f"{_HEADER}{json.dumps(seal)}\n".encode() + content)
+        trim()
+    _mark_used(file)
     return text
 
 
-def mark_used(path: Path) -> None:
+@contextmanager
+def locked_entry(entry: Path) -> Iterator[None]:
+    """Hold the lock of an entry, which processes share."""
+    lock = _lock_of(entry)
+    if lock.is_dir() and not lock.is_symlink():
+        damaged(lock, "a folder where a lock belongs")
+        _discard(lock)
+    with locked(lock):
+        yield
+
+
+# --- what makes an entry whole ---
+
+
+SEAL = "complete"
+"""The file in a folder that is finished: which entry it is, and the length and digest of every other file."""
+_HEADER = "// hwgen "
+"""How the first line of a text that is kept begins."""
+
+_Signature = tuple[tuple[str, int, int, int], ...]
+_found_whole: dict[Path, _Signature] = {}
+"""Folders that this process has read and found whole, with inode, size and time of each file."""
+
+
+def _entry_name(path: Path) -> str:
+    """What an entry says that it is: its name is a digest of all that it was made of."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def _contents(folder: Path) -> dict[str, list[int | str]]:
+    """Length and digest of the files in a folder, by path inside it."""
+    found: dict[str, list[int | str]] = {}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            content = file.read_bytes()
+            found[file.relative_to(folder).as_posix()] = [len(content), hashlib.sha256(content).hexdigest()]
+    return found
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a folder is there and has all that it had when it was finished; what is wrong is said."""
+    if not folder.is_dir():
+        if folder.is_symlink() or folder.exists():
+            damaged(folder, "a file where a folder belongs")
+        return False
+    try:
+        signature = _signature(folder)
+        if _found_whole.get(folder) == signature:
+            return True
+        seal = json.loads((folder / SEAL).read_text(encoding="utf-8"))
+        if seal["entry"] != _entry_name(folder):
+            raise ValueError("another entry in its place")
+        now = _contents(folder)
+        for name, content in seal["files"].items():
+            if now.get(name) != content:
+                raise ValueError(f"{name} is not as it was left")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        told = type(error) is ValueError and str(error)
+        damaged(folder, told or f"no list of what it holds in {SEAL}")
+        return False
+    _found_whole[folder] = signature
+    return True
+
+
+def _signature(folder: Path) -> _Signature:
+    """What changes when a file is written to; raises `ValueError` if one is another user's."""
+    found = []
+    for file in (folder, *sorted(folder.rglob("*"))):
+        state = file.lstat()
+        if state.st_uid != os.geteuid():
+            raise ValueError(f"{file.name} is user {state.st_uid}'s")
+        if not file.is_dir():
+            changed = 0 if file == folder / SEAL else state.st_ctime_ns  # its time says when the entry was used
+            found.append((str(file), state.st_ino, state.st_size, changed))
+    return tuple(found)
+
+
+def _whole_text(file: Path) -> str | None:
+    """The text that a file was left with; None if it is not there, or damaged, which is said."""
+    try:
+        if file.lstat().st_uid != os.geteuid():
+            raise ValueError("another user's")
+        header, _, content = file.read_bytes().partition(b"\n")
+        seal = json.loads(header.decode().removeprefix(_HEADER))
+        if seal["entry"] != _entry_name(file):
+            raise ValueError("another entry in its place")
+        if (seal["bytes"], seal["sha256"]) != (len(content), hashlib.sha256(content).hexdigest()):
+            raise ValueError("not as it was left")
+        return content.decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        told = type(error) is ValueError and str(error)
+        damaged(file, told or "no line that says what it is")
+        _discard(file)
+        return None
+
+
+def _unfinished(folder: Path, stack: ExitStack) -> Path:
+    """An empty folder to be filled; it goes with the stack unless it is renamed. The caller holds the lock."""
+    for left in folder.parent.glob(f"{folder.name}.*"):
+        if _is_unfinished(left):
+            _discard(left)
+    name = stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}."))
+    fresh = Path(name) / "build"
+    fresh.mkdir()
+    return fresh
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Whether a folder is what a process makes, or has left of it when it was killed."""
+    return "." in path.name and path.suffix != ".lock" and path.is_dir()
+
+
+def _lock_of(path: Path) -> Path:
+    """The lock of an entry, and of a folder that is to become one."""
+    return path.with_name(f"{path.name.partition('.')[0]}.lock")
+
+
+def _discard(path: Path) -> None:
+    """Remove whatever is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _mark_used(path: Path) -> None:
     """Note that an entry is used now."""
     with suppress(OSError):  # a cache that cannot be written to can still be read
         os.utime(_stamp(path))
 
 
+# --- what goes ---
+
+
 def trim(limit: int | None = None) -> None:
-    """Remove what was not used for the longest time until the cache is within the limit."""
+    """Remove what killed processes left, then what was not used for the longest time, down to the limit."""
+    _remove_left_behind()
     limit = cache_limit() if limit is None else limit
     kept = entries()
     size = sum(entry.size for entry in kept)
@@ -144,29 +301,37 @@ def clear() -> tuple[int, int]:
             if not lock.with_suffix("").exists():
                 with _lock_if_free(lock) as free:
                     if free:
-                        lock.unlink(missing_ok=True)
+                        _discard(lock)
+    _remove_left_behind()
     return len(removed), sum(entry.size for entry in removed)
 
 
 def _remove(path: Path) -> bool:
     """Remove one entry unless another process is making it; whether it is gone."""
-    with _lock_if_free(path.with_suffix(".lock")) as free:
+    with _lock_if_free(_lock_of(path)) as free:
         if not free:
             return False
         with suppress(FileNotFoundError):
-            if path.is_dir():
+            if path.is_dir() and not _is_unfinished(path):
                 doomed = path.with_name(f"{path.name}.removed-{os.getpid()}")
                 path.rename(doomed)  # gone at once, so that nobody finds half of it
-                shutil.rmtree(doomed, ignore_errors=True)
-            else:
-                path.unlink()
+                path = doomed
+            _discard(path)
     return True
+
+
+def _remove_left_behind() -> None:
+    """Remove what processes that were killed were making: nobody holds the lock that they held."""
+    for room in ROOMS:
+        for path in (cache_folder() / room).glob("*.*"):
+            if _is_unfinished(path):
+                _remove(path)
 
 
 @contextmanager
 def _lock_if_free(lock: Path) -> Iterator[bool]:
     """Hold the lock if nobody else does; whether that is so."""
-    if not lock.exists():
+    if not lock.is_file():
         yield True
         return
     with lock.open("r") as handle:
@@ -180,7 +345,7 @@ def _lock_if_free(lock: Path) -> Iterator[bool]:
 
 def _stamp(path: Path) -> Path:
     """The file whose time says when an entry was used."""
-    complete = path / "complete"
+    complete = path / SEAL
     return complete if complete.exists() else path
 
 

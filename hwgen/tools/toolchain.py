@@ -10,7 +10,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, get_args
 
-__all__ = ["SIMULATORS", "Simulator", "ToolError", "cache_folder", "environment", "fingerprint", "require_tools"]
+from hwgen.ir.document import InputError
+
+__all__ = [
+    "SIMULATORS",
+    "Simulator",
+    "ToolError",
+    "cache_folder",
+    "cache_room",
+    "damaged",
+    "environment",
+    "fingerprint",
+    "require_tools",
+]
 
 Simulator = Literal["verilator", "icarus"]
 SIMULATORS: tuple[Simulator, ...] = get_args(Simulator)
@@ -26,6 +38,43 @@ def cache_folder() -> Path:
     if given:
         return Path(given).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "hwgen"
+
+
+def cache_room(name: str) -> Path:
+    """A folder in the cache, made unless it is there; both are the user's alone, since what they hold is executed.
+
+    Raises `InputError` if one of them is another user's.
+    """
+    folder = cache_folder()
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    for place in (folder, folder / name):
+        _have_alone(place, inside=place is not folder)
+    return folder / name
+
+
+def _have_alone(folder: Path, *, inside: bool) -> None:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError:
+        if not inside:
+            raise InputError(f"HWGEN_CACHE: expected a folder, got the file {folder}") from None
+        damaged(folder, "a file where a folder belongs")
+        folder.unlink()
+        folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise InputError(
+            f"HWGEN_CACHE: expected a folder of your own, since what it holds is executed: {folder} is user "
+            f"{found.st_uid}'s"
+        )
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def damaged(place: Path, how: str) -> None:
+    """Say that something that is kept is not as it was left, and is made anew."""
+    sys.stderr.write(f"hwgen: {place}: damaged ({how}): made anew\n")
 
 
 def verilator_root() -> Path:
@@ -58,10 +107,12 @@ def environment(simulator: Simulator) -> dict[str, str]:
 
 def _verilator_without_perl() -> Path:
     """A folder whose ``verilator`` is the compiler itself: the package's wrapper of that name needs a full Perl."""
-    folder = cache_folder() / "bin"
+    folder = cache_room("bin")
     link, target = folder / "verilator", verilator_root() / "bin" / "verilator_bin"
     if not (link.is_symlink() and link.readlink() == target):
-        folder.mkdir(parents=True, exist_ok=True)
+        if link.is_dir() and not link.is_symlink():
+            damaged(link, "a folder where a link belongs")
+            shutil.rmtree(link)
         fresh = folder / f".verilator.{os.getpid()}"
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(target)
