@@ -39,8 +39,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 LARGEST_MAP = 8192
 """Most rows and columns of the output: the time to fill the tables grows with the square, here to half a minute."""
-IMPOSSIBLE = 1e15
-"""Need of what the hardware cannot run: more than any buffer, and finite, so that products of it stay comparable."""
+IMPOSSIBLE, NOTHING = 1e40, 1e-12
+"""Need of what the hardware cannot run: more than any buffer, and finite, so that products of it compare. Rows
+or columns needed where all is padding: so few that the memory's least size holds them, and more than none, beside
+which nothing would be impossible."""
 
 
 @dataclass(frozen=True)
@@ -320,7 +322,7 @@ def runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> t
     the stride is 1), and no tile may cross a border between groups. Columns it slides too, but fetches nothing ahead
     then: lanes would stall for every tile.
     """
-    row_need, column_need = np.maximum(rows.need, 1), np.maximum(columns.stored, 1)
+    row_need, column_need = np.maximum(rows.need, NOTHING), np.maximum(columns.stored, NOTHING)
     for state, (_, slide) in enumerate(PAIR_STATES):
         if slide == KERNEL and layer.stride[0] > 1:
             row_need[state, (rows.outputs[state] > 1) & (rows.shared[state] > 0)] = IMPOSSIBLE

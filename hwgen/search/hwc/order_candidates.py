@@ -105,10 +105,10 @@ class LayerSet:
     def variants(self) -> list[Variant]:
         """All choices of loops: for each of m, c, y, x both loops, one of them, or none where no layer needs one.
 
-        The first has all loops.
+        The first has all loops, also over what the lanes cover: an iteration of fewer lanes needs less memory.
         """
         kernels = [dim for dim in ("k", "l") if any(layer.extents[dim] > 1 for layer in self.layers)]
-        kinds = {dim: ("tiled", "stepped", "whole") if self._needs_loop(dim) else ("absent",) for dim in TILED}
+        kinds = {dim: self._kinds(dim) for dim in TILED}
         found = []
         for choice in product(*kinds.values()):
             by_kind = {
@@ -120,8 +120,12 @@ class LayerSet:
             found.append(self._variant(all_orders(), loop_set, by_kind["absent"], loops))
         return found
 
-    def _needs_loop(self, dim: Dim) -> bool:
-        return any(layer.extents[dim] > self.target.lanes.along(dim) for layer in self.layers)
+    def _kinds(self, dim: Dim) -> tuple[str, ...]:
+        """How the loops over a dimension may be chosen."""
+        most = max(layer.extents[dim] for layer in self.layers)
+        if most == 1:
+            return ("absent",)
+        return ("tiled", "stepped", "whole" if most > self.target.lanes.along(dim) else "absent")
 
     def _variant(self, orders: Orders, loop_set: LoopSet, absent: tuple[Dim, ...], loops: int) -> Variant:
         allowed = tuple(steps_allowed(layer, self.target, loop_set) for layer in self.layers)

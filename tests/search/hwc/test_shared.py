@@ -189,6 +189,84 @@ def test_the_order_found_is_no_worse_than_a_given_one_and_has_no_idle_loops() ->
     assert not any(idle)
 
 
+SHAPES = (Lanes(y=16), Lanes(y=4, x=2), Lanes(x=8), Lanes(m=4, x=2), Lanes(m=2, c=2, y=4), Lanes(m=4, c=4))
+
+
+def layer_at_the_edge(rng: Random, name: str) -> Layer:
+    """Depthwise, grouped or neither, on maps from a pixel on; strides above the kernel, outputs of padding alone."""
+    groups, per_group = rng.choice(((1, 3), (1, 8), (2, 2), (8, 1), (16, 1)))
+    axes = []
+    for _ in range(2):
+        kernel, stride, size = rng.choice((1, 3, 3, 5)), rng.choice((1, 1, 2, 3)), rng.choice((1, 4, 9, 14))
+        before, after = rng.randint(0, kernel), rng.randint(0, kernel)
+        size = max(size, kernel - before - after)
+        axes.append((kernel, stride, size, before, after, (size + before + after - kernel) // stride + 1))
+    (k, stride_y, height, top, bottom, rows), (l, stride_x, width, left, right, columns) = axes  # noqa: E741
+    return Layer(
+        name=name,
+        op="depthwise_conv" if per_group == 1 else "conv",
+        input_channels=groups * per_group,
+        output_channels=groups * rng.randint(1, 3),
+        input_height=height,
+        input_width=width,
+        output_height=rows,
+        output_width=columns,
+        kernel=(k, l),
+        stride=(stride_y, stride_x),
+        padding=(top, left, bottom, right),
+        groups=groups,
+    )
+
+
+def check_at_the_edges(seed: int) -> None:
+    """The search confirms by the model what it finds; no schedule of a given order on its HWC is better."""
+    rng = Random(f"edges {seed}")
+    lanes, budget = rng.choice(SHAPES), rng.choice((2048, 4096))
+    layers = [layer_at_the_edge(rng, f"l{number}") for number in range(rng.choice((1, 1, 2)))]
+    try:
+        found = best_shared(layers, budget, lanes)
+    except InputError:
+        return
+    assert found.total_bytes == sum(predict(one.schedule).total_bytes for one in found.results)
+    for dims in permutations("myx"):
+        order = (*dims, Marker(("I", "W")), *rng.sample(dims, 3), Marker(("O",)), "c", "k", "l")
+        try:
+            given = best_shared(layers, budget, lanes, order=order)
+        except InputError:
+            continue
+        assert found.total_bytes <= given.total_bytes, (layers, lanes, budget, order)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_layers_at_the_edges_of_what_runs(seed: int) -> None:
+    check_at_the_edges(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(8, 100))
+def test_more_layers_at_the_edges_of_what_runs(seed: int) -> None:
+    check_at_the_edges(seed)
+
+
+def test_rows_that_the_lanes_cover_are_cut_too() -> None:
+    """16 lanes along y and 14 rows: row by row a tile of fewer rows is kept, with one lane in use."""
+    layer = Layer(
+        name="dw", op="depthwise_conv", input_channels=64, output_channels=64, input_height=14, input_width=14,
+        output_height=14, output_width=14, kernel=(3, 3), padding=(1, 1, 1, 1), groups=64,
+    )  # fmt: skip
+    assert best_shared([layer], 2048, Lanes(y=16)).total_bytes == 2 * 64 * 14 * 14 + 9 * 64
+
+
+def test_outputs_that_see_padding_alone_need_no_inputs() -> None:
+    layer = Layer(
+        name="pad", input_channels=10, output_channels=12, input_height=1, input_width=10, output_height=1,
+        output_width=8, kernel=(1, 3), stride=(2, 1), padding=(1, 0, 0, 0),
+    )  # fmt: skip
+    order = (Marker(("I", "W")), "y", "m", Marker(("O",)), "c", "k", "l")
+    (found,) = search(layer, [1024], Hardware(name="x", lanes=Lanes(x=16)), order=order)
+    assert (found.total_bytes, found.need.I) == (12 * 10 * 3 + 12 * 8, 0)
+
+
 def test_alexnet_rows_at_1_kib() -> None:
     """The five rows whose RTL is cosimulated: bytes of the best HWC of 1 KiB, and of Fig. 8's order.
 
