@@ -26,7 +26,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.quantised.dilation import undilated, zero_share
 from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Convolution, Node, Product
+from hwgen.quantised.kinds import Convolution, HostOperator, Node, Product
 from hwgen.quantised.tensors import Int8
 from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
@@ -39,6 +39,7 @@ __all__ = [
     "layer_of",
     "network_values",
     "plan_network",
+    "refusals",
     "run_network",
     "weighted",
 ]
@@ -103,6 +104,12 @@ class RanLayer:
 def weighted(graph: Graph) -> list[Convolution | Product]:
     """The nodes with weights: convolutions and products."""
     return [one for one in graph.nodes if isinstance(one, Convolution | Product)]
+
+
+def refusals(graph: Graph, refused: Mapping[str, str]) -> dict[str, str]:
+    """By node, why the hardware does not run it: what a plan refuses, and what has work and no integer form."""
+    hosts = {one.name: one.reason for one in graph.nodes if isinstance(one, HostOperator) and one.macs}
+    return hosts | dict(refused)
 
 
 def plan_network(graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None) -> NetworkPlan:

@@ -10,7 +10,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.campaigns.clustered.exchange import HostNode, host_nodes, inputs_of, outputs_of
 from hwgen.campaigns.clustered.forecast import forecast_of
 from hwgen.campaigns.clustered.plan import ClusterPlan, Stretch, plan_cluster
-from hwgen.campaigns.network import weighted
+from hwgen.campaigns.network import refusals, weighted
 from hwgen.cli.commands.generate.folders import Contents
 from hwgen.cli.console import is_given, note, print_json, print_table, printable, progress
 from hwgen.cli.workload import read_hardware
@@ -65,7 +65,7 @@ def generate_network(
     with progress(len(weighted(graph)), "scheduling") as step:
         plan = plan_cluster(graph, machine, step, resident=resident)
     if not plan.stretches:
-        why = "; ".join(f"{name}: {reason}" for name, reason in plan.refused.items())
+        why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
         raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
     host = host_nodes(graph, plan)
     name, parameters = plain_name(model.stem) or "network", plan.stretches[0].program.hardware

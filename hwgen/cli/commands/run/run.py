@@ -11,7 +11,15 @@ from cosim.hwc.comparison import LayerResult
 from cosim.network.nodes import NodeResult
 from hwgen.campaigns.clustered.plan import ClusterPlan, plan_cluster
 from hwgen.campaigns.clustered.run import RanProgram, run_clustered
-from hwgen.campaigns.network import NetworkPlan, RanLayer, network_values, plan_network, run_network, weighted
+from hwgen.campaigns.network import (
+    NetworkPlan,
+    RanLayer,
+    network_values,
+    plan_network,
+    refusals,
+    run_network,
+    weighted,
+)
 from hwgen.cli.commands.cosim import Jobs, Sim, print_failures
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
@@ -33,7 +41,7 @@ from hwgen.golden.quantised.execution import checked_inputs, execute, images, jo
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.system.times import QueueName
 from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import View
+from hwgen.quantised.kinds import HostOperator, View
 from hwgen.quantised.onnx.reader import read_quantised
 from hwgen.report.run.page import run_page
 
@@ -151,7 +159,7 @@ def run(
             else plan_cluster(graph, machine, step, resident=resident)
         )
     if not plan.layers:
-        why = "; ".join(f"{name}: {reason}" for name, reason in plan.refused.items())
+        why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
         raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
     beside = run_beside(model, graph, arrays, where)
     tensors = [execute(graph, image) for image in images(graph, arrays, count)]
@@ -220,11 +228,12 @@ def _print(done: _Done) -> None:
         f"{len(done.plan.layers)} layers, {share:.2%} of all MACs: {done.cycles[1]:,} cycles "
         f"({done.cycles[0]:,} predicted), MAC utilisation {done.utilisation:.3f}"
     )
+    refused = {one.name: one.reason for one in done.graph.nodes if isinstance(one, HostOperator)} | done.plan.refused
     labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
     for name, share in done.zeros.items():
         typer.echo(f"{labels[name]} {name}: {share:.0%} of its multiplications are not the model's own")
     for name in (name for name in done.host if name in labels):
-        reason = done.plan.refused.get(name)
+        reason = refused.get(name)
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
     whole = done.agreement
     typer.echo(
@@ -327,7 +336,7 @@ def _document(done: _Done) -> dict[str, Any]:
         "outputs": done.files,
         "exact": all(one.exact for one in done.ran),
         "host": done.host,
-        "refused": dict(done.plan.refused),
+        "refused": refusals(done.graph, done.plan.refused),
         "zeros": {name: round(share, 4) for name, share in done.zeros.items()},
         "onnxruntime": {"equal": done.agreement.equal, "largest_difference": done.agreement.largest},
         "layers": layers,
