@@ -34,7 +34,8 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
-from hwgen.search.core.batch import follow_the_parent, processors
+from hwgen.tools.machine import processors
+from hwgen.tools.side_by_side import follow_the_parent
 
 MOST_GAP, MOST_SECONDS_SEARCHED = 0.05, 1200.0
 SIZES = (64, 256)

@@ -21,10 +21,11 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
-from hwgen.search.core.batch import follow_the_parent, processors
 from hwgen.search.hierarchy.optimal import SAME, HierarchyResult, objective_value, search_hierarchy
 from hwgen.search.published.yang import level_by_level
 from hwgen.search.published.yang_strings import best_string
+from hwgen.tools.machine import processors
+from hwgen.tools.side_by_side import follow_the_parent
 
 MOST_GAP, MOST_SECONDS = 0.05, 120.0
 BITS = {"I": 16, "W": 16, "O": 16, "acc": 16}

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any
 
 from hwgen.ir.document import InputError
+from hwgen.tools.side_by_side import SPAWN
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["Event", "Failed", "Finished", "Task", "Told", "Workers"]
@@ -120,9 +121,8 @@ class Workers:
         return Finished(task, value, cpu_seconds) if kind == "finished" else Failed(task, value)
 
     def _start(self) -> None:
-        context = get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs,))
+        ours, theirs = SPAWN.Pipe()
+        process = SPAWN.Process(target=_serve, args=(theirs,))
         process.start()
         theirs.close()
         self._idle.append(ours)

@@ -18,12 +18,12 @@ ROOMS: dict[str, set[str]] = {
     "hwgen.quantised": {"hwgen.ir"},
     "hwgen.golden": {"hwgen.ir", "hwgen.quantised"},
     "hwgen.gateware": {"hwgen.arch"},
-    "hwgen.search": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.golden"},
+    "hwgen.search": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.golden", "hwgen.tools"},
     "hwgen.lower": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.quantised", "hwgen.golden", "hwgen.search"},
     "hwgen.tools": {"hwgen.ir"},
     "hwgen.export": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.gateware", "hwgen.lower", "hwgen.tools"},
     "hwgen.synth": {"hwgen.ir", "hwgen.arch", "hwgen.gateware", "hwgen.export", "hwgen.tools"},
-    "hwgen.report": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.search"},
+    "hwgen.report": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.search", "hwgen.tools"},
 }
 BELOW_COSIM = set(ROOMS) - {"hwgen", "hwgen.synth", "hwgen.report"}
 ROOMS["cosim"] = BELOW_COSIM

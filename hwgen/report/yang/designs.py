@@ -1,9 +1,7 @@
 """The rows of Fig. 6 to 9: memories and schedules chosen together for one layer, and several cores on them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -14,8 +12,8 @@ from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.hierarchy.access import counts_of
 from hwgen.model.hierarchy.energy import energy_of
 from hwgen.model.published.yang_cores import Shared, energy_of_cores, last_levels
-from hwgen.search.core.batch import follow_the_parent
 from hwgen.search.published.yang_memories import Fitted, MemorySpace, fitted_memories
+from hwgen.tools.side_by_side import side_by_side
 
 __all__ = [
     "BUDGETS",
@@ -172,14 +170,9 @@ def designs(
             found[index] = task.run()
             progress()
         return found
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=follow_the_parent)
-    try:
-        running = {pool.submit(task.run): index for index, task in enumerate(tasks)}
-        for future in as_completed(running):
-            found[running[future]] = future.result()
-            progress()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    for index, fitted in side_by_side(DesignTask.run, [(task,) for task in tasks], jobs):
+        found[index] = fitted
+        progress()
     return found
 
 

@@ -2,16 +2,10 @@
 
 import hashlib
 import json
-import os
-import signal
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from multiprocessing import get_context, parent_process
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from hwgen.ir.document import InputError, json_text, write_atomically
@@ -19,8 +13,10 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
 from hwgen.search.core.optimal import Balance, Objective, Result, result_of, search
+from hwgen.tools.machine import processors
+from hwgen.tools.side_by_side import side_by_side
 
-__all__ = ["ENGINE", "Alone", "Request", "follow_the_parent", "processors", "search_layers"]
+__all__ = ["ENGINE", "Alone", "Request", "search_layers"]
 
 ENGINE = 2
 """Number of the search engine; results that another number stored are not used again."""
@@ -130,11 +126,6 @@ def search_layers(
     ]
 
 
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _search_side_by_side(
     keys: list[str],
     layers: dict[str, Layer],
@@ -143,28 +134,8 @@ def _search_side_by_side(
     finish: Callable[..., None],
 ) -> None:
     """Search in processes of their own, in this order; an interrupt drops only what is not finished."""
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent)
-    done = False
-    try:
-        waiting: dict[Future[list[Result]], str] = {pool.submit(request.search, layers[key]): key for key in keys}
-        for future in as_completed(waiting):
-            finish(waiting[future], future.result(), new=True)
-        done = True
-    finally:
-        pool.shutdown(wait=done, cancel_futures=True)
-
-
-def follow_the_parent() -> None:
-    """In a process that searches: leave interrupts to the parent, and do not outlive it, however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    if parent is not None:
-        Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: BaseProcess) -> None:
-    parent.join()
-    os._exit(1)
+    for number, results in side_by_side(request.search, [(layers[key],) for key in keys], workers):
+        finish(keys[number], results, new=True)
 
 
 def _renamed(schedule: Schedule, layer: Layer) -> Schedule:

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.search.core.batch import Alone, follow_the_parent, processors
+from hwgen.search.core.batch import Alone
 from hwgen.search.hierarchy.optimal import HierarchyResult, search_hierarchy
+from hwgen.tools.machine import processors
+from hwgen.tools.side_by_side import side_by_side
 
 __all__ = ["HierarchyRequest", "search_on_hierarchy", "search_tasks"]
 
@@ -75,19 +75,9 @@ def search_tasks(
         key = waiting.pop()
         finish(key, _search(tasks[distinct[key]]))
     if waiting:
-        pool = ProcessPoolExecutor(
-            min(jobs, len(waiting)), mp_context=get_context("spawn"), initializer=follow_the_parent
-        )
-        done = False
-        try:
-            running: dict[Future[HierarchyResult], str] = {
-                pool.submit(_search, tasks[distinct[key]]): key for key in waiting
-            }
-            for future in as_completed(running):
-                finish(running[future], future.result())
-            done = True
-        finally:
-            pool.shutdown(wait=done, cancel_futures=True)
+        arguments = [(tasks[distinct[key]],) for key in waiting]
+        for number, result in side_by_side(_search, arguments, min(jobs, len(waiting))):
+            finish(waiting[number], result)
     return [_named(found[key], layer) for key, (layer, _) in zip(keys, tasks, strict=True)]
 
 

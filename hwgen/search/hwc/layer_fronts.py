@@ -6,9 +6,7 @@ then exceeds the demand, the surplus is traded for less traffic layer by layer.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -20,10 +18,12 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.core.access import predict
-from hwgen.search.core.batch import Alone, follow_the_parent, processors
+from hwgen.search.core.batch import Alone
 from hwgen.search.core.optimal import search
 from hwgen.search.core.space import Target, tables
 from hwgen.search.hwc.canonical import order_from_text, orders_for, points, schedule_of, splits_of
+from hwgen.tools.machine import processors
+from hwgen.tools.side_by_side import side_by_side
 
 __all__ = ["Choice", "LayerFronts", "Point"]
 
@@ -295,8 +295,6 @@ def _in_parallel(function: Callable[..., _Front], tasks: Sequence[tuple[Any, ...
         number = waiting.pop()
         found[number] = function(*tasks[number])
     if waiting:
-        workers = min(jobs, len(waiting))
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent) as pool:
-            futures = {number: pool.submit(function, *tasks[number]) for number in waiting}
-            found |= {number: future.result() for number, future in futures.items()}
+        done = side_by_side(function, [tasks[number] for number in waiting], min(jobs, len(waiting)))
+        found |= {waiting[place]: front for place, front in done}
     return [found[number] for number in range(len(tasks))]

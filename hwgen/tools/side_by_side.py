@@ -1,0 +1,93 @@
+"""Calls in processes of their own, side by side; the processes do not import the program's main module again."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import parent_process
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+from typing import Any, TypeVar
+
+from hwgen.tools.toolchain import ToolError
+
+__all__ = ["SPAWN", "follow_the_parent", "side_by_side"]
+
+T = TypeVar("T")
+_starting = threading.Lock()
+
+
+class _Process(SpawnProcess):
+    """A new Python that imports what it is sent, and nothing else.
+
+    Python's own would run the program's file again, to find what is sent there. What is sent here is hwgen's, and a
+    script that searches without ``if __name__ == "__main__"`` would start over in each process. A fork would need no
+    such file, but it copies a process whose other threads may hold locks at that moment.
+    """
+
+    def start(self) -> None:
+        """Start it."""
+        with _starting, _without_main():
+            super().start()
+
+
+class _Context(SpawnContext):
+    """Starts such processes."""
+
+    Process = _Process
+
+
+SPAWN = _Context()
+"""In place of ``multiprocessing.get_context("spawn")``."""
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Within it the program's main module is one without a file, of which nothing is told to a new process."""
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = before
+
+
+def side_by_side(
+    function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], workers: int
+) -> Iterator[tuple[int, T]]:
+    """What a function of a module makes of each of some arguments, with the number of the task, as it is finished.
+
+    The first tasks are begun first. `ToolError` if a process is killed. An interrupt, or who takes no further result,
+    drops what is not finished.
+    """
+    pool = ProcessPoolExecutor(workers, mp_context=SPAWN, initializer=follow_the_parent)
+    done = False
+    try:
+        waiting = {pool.submit(function, *arguments): number for number, arguments in enumerate(tasks)}
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+        done = True
+    except BrokenProcessPool:
+        raise ToolError(
+            f"one of {workers} processes was killed, perhaps for want of memory: fewer side by side (-j) need less"
+        ) from None
+    finally:
+        pool.shutdown(wait=done, cancel_futures=True)
+
+
+def follow_the_parent() -> None:
+    """In a process of a pool: leave interrupts to the parent, and do not outlive it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,56 @@
+"""Processes side by side: for a script without a main guard, and one of which is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hwgen.tools.side_by_side import side_by_side
+from hwgen.tools.toolchain import ToolError
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = """
+from tests.tools.test_side_by_side import absolute
+print("begun")
+from hwgen.ir.layer import Layer
+from hwgen.search.core import batch
+from hwgen.tools.workers import Task, Workers
+batch.ALONE_SECONDS = -1.0
+layers = [
+    Layer(name="l", input_channels=2 + index, output_channels=3, input_height=6, input_width=6, output_height=4,
+          output_width=4, kernel=(3, 3))
+    for index in range(3)
+]
+for results in batch.search_layers(layers, batch.Request((512,)), jobs=2):
+    print(results[0].schedule.layer.input_channels)
+with Workers(1) as workers:
+    workers.submit(1.0, Task("absolute", absolute, (-7,)))
+    print([event.value for event in workers.events()])
+"""
+
+
+def absolute(number: int, tell: object) -> int:
+    return abs(number)
+
+
+def test_a_script_without_a_main_guard_searches_side_by_side(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("begun\n2\n3\n4\n[7]\n", "", 0)
+
+
+def killed(number: int) -> int:
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_process_that_is_killed_is_one_line() -> None:
+    with pytest.raises(ToolError, match=r"^one of 2 processes was killed, perhaps for want of memory"):
+        list(side_by_side(killed, [(1,), (2,)], 2))
+    assert sorted(side_by_side(killed, [(2,), (3,)], 2)) == [(0, 2), (1, 3)]
