@@ -75,7 +75,8 @@ def attempt(step: Step, order: Order) -> dict[str, Any]:
         if here:
             store.end(step.key)
     if record["status"] != "failed" and here:
-        store.put(step.key, record)
+        with contextlib.suppress(OSError):  # a full disk: the sweep keeps the record itself, or says that it cannot
+            store.put(step.key, record)
     return record
 
 

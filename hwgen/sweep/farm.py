@@ -23,6 +23,7 @@ from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.jobs import SYSTEMS, JobLimits, Jobs, job_script
 from hwgen.sweep.steps import Step, code_digest
 from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.side_by_side import without_main
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["Farm", "Place", "open_farm", "sources"]
@@ -496,8 +497,16 @@ def _jobs(place: Place, address: str, say: Say) -> Jobs:
 
 
 def _local_cluster(distributed: Any, place: Place, folder: str) -> Any:
+    class Nanny(distributed.Nanny):  # type: ignore[misc]
+        """Starts workers, also in place of those that died, for a script without a main guard, too."""
+
+        async def instantiate(self) -> Any:
+            with without_main():
+                return await super().instantiate()
+
     with _interrupts_wait():
         return distributed.LocalCluster(
+            worker_class=Nanny,
             n_workers=place.workers,
             threads_per_worker=1,
             processes=True,

@@ -16,10 +16,9 @@ from typing import Any, TypeVar
 
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["SPAWN", "follow_the_parent", "side_by_side"]
+__all__ = ["SPAWN", "follow_the_parent", "side_by_side", "without_main"]
 
 T = TypeVar("T")
-_starting = threading.Lock()
 
 
 class _Process(SpawnProcess):
@@ -32,7 +31,7 @@ class _Process(SpawnProcess):
 
     def start(self) -> None:
         """Start it."""
-        with _starting, _without_main():
+        with without_main():
             super().start()
 
 
@@ -46,15 +45,28 @@ SPAWN = _Context()
 """In place of ``multiprocessing.get_context("spawn")``."""
 
 
+class _Hidden:
+    """The main module while it is hidden, and how many `without_main` are under way."""
+
+    lock = threading.Lock()
+    number = 0
+    main: ModuleType
+
+
 @contextmanager
-def _without_main() -> Iterator[None]:
+def without_main() -> Iterator[None]:
     """Within it the program's main module is one without a file, of which nothing is told to a new process."""
-    before = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
+    with _Hidden.lock:
+        if not _Hidden.number:
+            _Hidden.main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        _Hidden.number += 1
     try:
         yield
     finally:
-        sys.modules["__main__"] = before
+        with _Hidden.lock:
+            _Hidden.number -= 1
+            if not _Hidden.number:
+                sys.modules["__main__"] = _Hidden.main
 
 
 def side_by_side(

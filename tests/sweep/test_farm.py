@@ -86,8 +86,10 @@ def started(
     }
     arguments = [str(folder), names, budgets, kind, str(workers), address, str(seconds), str(attempts)]
     arguments.append(json.dumps({"walltime": "00:10", **options}))
+    script = folder.with_name(f"{folder.name}.py")  # without a main guard
+    script.write_text(PROGRAM, encoding="utf-8")
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *arguments],
+        [sys.executable, str(script), *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,6 +1,7 @@
 """``hwgen sweep``: points, keys, the store, the table, and what is refused."""
 
 import csv
+import errno
 import json
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.search.core.optimal import Balance
-from hwgen.sweep.attempt import environment
+from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.request import Outcome, Question
@@ -396,6 +397,18 @@ def test_a_scheduler_that_does_not_answer_is_named(
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "--buffers", "1KiB")
     refused(run(*sweep, "--scheduler", "tcp://127.0.0.1:1"), "--scheduler: tcp://127.0.0.1:1: no Dask scheduler")
     refused(run(*sweep, "--scheduler", "nowhere"), "--scheduler: nowhere: no Dask scheduler")
+
+
+def test_what_a_worker_cannot_keep_is_answered_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = rows_of(plan_of(*layers_named("a")))
+    done = {"status": "done", "value": {}}
+    monkeypatch.setattr("hwgen.sweep.attempt._answer", lambda step, order: done)
+
+    def full(store: Store, key: str, record: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Store, "put", full)
+    assert attempt(simulate_step(row, 0), Order(str(tmp_path), 1.0)) == done
 
 
 def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: Path) -> None:
