@@ -211,7 +211,7 @@ class Farm:
 
     def _check(self, address: str, slots: int) -> None:
         """Ask a new worker what it is."""
-        self._checks[self._submit(_report, name="hwgen-check", address=address)] = address, slots
+        self._checks[self._submit(eval, REPORT, name="hwgen-check", address=address)] = address, slots
 
     def _checked(self, future: Any) -> None:
         """The answer of a new worker."""
@@ -253,7 +253,11 @@ class Farm:
 
     def _left(self, address: str) -> None:
         """A worker is gone: what it had begun has failed, what it had not begun waits again."""
-        del self._workers[address]
+        worker = self._workers.pop(address)
+        for future, (place, _) in list(self._checks.items()):
+            if place == address:
+                del self._checks[future]
+                self._say(f"worker {worker.name} has left before it was checked")
         for future, (_, place) in list(self._under_way.items()):
             if place == address:
                 self._lost(future)
@@ -360,6 +364,10 @@ def sources() -> str:
     return digest_of([code_digest(), sources_digest([Path(__file__).parent])])
 
 
+REPORT = "__import__('hwgen.sweep.farm', fromlist=['_report'])._report()"
+"""An expression: a worker without hwgen would die of a function of hwgen that it is sent, and nobody knew why."""
+
+
 def _report() -> dict[str, Any]:
     """What a worker is: its sources, where they are, and after how many seconds it ends by itself."""
     import distributed
@@ -432,7 +440,9 @@ _UNREACHABLE = (OSError, TimeoutError, ValueError, RuntimeError, TypeError)
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Dask and what it stands on log nothing: what is worth a line is told by the farm."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio", "bokeh")]
+    rooms = ("distributed", "tornado", "asyncio", "bokeh")
+    known = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in rooms]
+    loggers = [logging.getLogger(name) for name in dict.fromkeys([*rooms, *known])]  # some have levels of their own
     before = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)

@@ -1,9 +1,13 @@
 """Workers of a farm that are of no use, that leave, that die, and that do not come: Dask's own, in this process."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import distributed
@@ -31,13 +35,15 @@ def worker_name() -> str:
 
 
 @contextmanager
-def opened(workers: int, **place: Any) -> Iterator[tuple[Farm, distributed.LocalCluster, list[str]]]:
-    """A farm on threads, and what it says."""
+def opened(
+    workers: int, *, processes: bool = False, **place: Any
+) -> Iterator[tuple[Farm, distributed.LocalCluster, list[str]]]:
+    """A farm whose workers are threads, the scheduler that it is on, and what it says."""
     told: list[str] = []
     with (
         farm._quiet(),
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
+            n_workers=workers, threads_per_worker=1, processes=processes, dashboard_address=None, memory_limit=0
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
@@ -82,6 +88,25 @@ def test_a_worker_of_other_sources_gets_no_step_and_is_named_once(monkeypatch: p
             "its hwgen in /there is not the sweep's: other sources or versions of tools",
             "ModuleNotFoundError: No module named 'hwgen'",
         }
+
+
+def test_a_worker_without_hwgen_is_named_and_lives(tmp_path: Path) -> None:
+    (tmp_path / "hwgen.py").write_text("raise ModuleNotFoundError('No module named hwgen')\n", encoding="utf-8")
+    with opened(0, processes=True) as (some, cluster, told):
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny",
+                   "--name", "bare", "--local-directory", str(tmp_path), "--no-dashboard"]  # fmt: skip
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as worker:
+            try:
+                some.submit(steps(1)[0])
+                for _ in some.records(0.02):
+                    if told:
+                        break
+                assert told[0].startswith("worker bare on ")
+                assert told[0].endswith(" is not used: ModuleNotFoundError: No module named hwgen")
+                assert worker.poll() is None
+            finally:
+                worker.terminate()
 
 
 def test_a_death_costs_the_step_that_had_begun_alone(monkeypatch: pytest.MonkeyPatch) -> None:
