@@ -1,5 +1,6 @@
 """One layer of a network: the loop extents, strides, padding and groups of a convolution."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
@@ -7,6 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from hwgen.ir.document import Expected, Name, Value
 from hwgen.ir.requantisation import GivenRequantisation, Requantisation
+from hwgen.ir.shorthand import completed
 
 __all__ = [
     "DIMS",
@@ -50,11 +52,11 @@ MAX_STRIDE = 4
 
 Size = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
 Pad = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
-Pair = Annotated[tuple[Size, Size], Expected(f"[height, width], two whole numbers from 1 to {LARGEST}")]
-Pads = Annotated[tuple[Pad, Pad], Expected(f"[height, width], two whole numbers from 0 to {LARGEST}")]
+Pair = Annotated[tuple[Size, Size], Expected(f"[height, width], or one number for both, from 1 to {LARGEST}")]
+Pads = Annotated[tuple[Pad, Pad], Expected(f"[height, width], or one number for both, from 0 to {LARGEST}")]
 Padding = Annotated[
     tuple[Pad, Pad, Pad, Pad],
-    Expected(f"[top, left, bottom, right], four whole numbers from 0 to {LARGEST}"),
+    Expected(f"[top, left, bottom, right], [vertical, horizontal], one number from 0 to {LARGEST}, same or valid"),
 ]
 
 
@@ -63,6 +65,7 @@ class Shape(Value):
 
     Sizes are in elements. ``kernel`` and ``stride`` are (height, width); ``padding`` is (top, left, bottom, right).
     ``input_channels`` and ``output_channels`` count over all groups. ``batch`` is how many images share the weights.
+    What follows from other keys may be left out when it is read (`hwgen.ir.shorthand`).
     """
 
     name: Name
@@ -78,6 +81,13 @@ class Shape(Value):
     padding: Padding = (0, 0, 0, 0)
     groups: Size = 1
     batch: Size = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return completed(data, {key for key, field in cls.model_fields.items() if field.is_required()})
 
     def check_groups(self) -> None:
         """Raise ValueError unless the channels divide into the groups."""

@@ -1,9 +1,10 @@
 """Networks and layer lists: the tables of `schedules/layersets`, read, validated and turned into layers."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage, Ignored, LeftOut
@@ -21,6 +22,7 @@ from hwgen.ir.document import (
 from hwgen.ir.layer import Layer, Pad, Pads, Pair, Shape, Size
 from hwgen.ir.operators import OPERATORS, Operator
 from hwgen.ir.requantisation import GivenRequantisation
+from hwgen.ir.shorthand import reading
 
 __all__ = ["CONVOLUTIONS", "Feature", "Network", "Node", "Totals", "load_layer_set", "load_network", "save_network"]
 
@@ -263,13 +265,37 @@ class Network(Value):
         rows = header.pop("layers", None)
         if not isinstance(rows, list) or not rows:
             raise InputError(f"{where}: layers: expected a list of at least one layer")
-        nodes = []
+        nodes: list[Node] = []
+        shapes = _given_shape(header.get("input")) if header["kind"] == "network" else {}
         for index, row in enumerate(rows):
             name = row.get("name") if isinstance(row, dict) else None
-            nodes.append(
-                validated(Node, row, f"{where}: layers: {name if isinstance(name, str) else f'item {index}'}")
-            )
+            place = f"{where}: layers: {name if isinstance(name, str) else f'item {index}'}"
+            nodes.append(validated(Node, _with_inputs(row, shapes, place), place))
+            shapes[nodes[-1].name] = _produced(nodes[-1])
         return validated(cls, {**header, "layers": tuple(nodes)}, where)
+
+
+_READ = ("input_channels", "input_height", "input_width")
+
+
+def _given_shape(feature: object) -> dict[str, tuple[int, int, int]]:
+    """The shape of a network's input, by its name; none if it is not well-formed, which is told later."""
+    try:
+        given = Feature.model_validate(feature)
+    except ValidationError:
+        return {}
+    return {given.name: _produced(given)}
+
+
+def _with_inputs(row: object, shapes: Mapping[str, tuple[int, int, int]], where: str) -> object:
+    """A row with the sizes of what it reads, if it leaves them out."""
+    inputs = row.get("inputs") if isinstance(row, dict) else None
+    if not isinstance(row, dict) or not isinstance(inputs, list) or all(key in row for key in _READ):
+        return row
+    for name in inputs if shapes else ():
+        if not isinstance(name, str) or name not in shapes:
+            raise InputError(f"{where}: inputs: {written(name)} is not the input or an earlier layer")
+    return reading(row, [shapes[name] for name in inputs]) if shapes else row
 
 
 def _produced(producer: Shape | Feature) -> tuple[int, int, int]:

@@ -6,12 +6,12 @@ Nothing else asks for an operation's name to learn its shapes.
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from hwgen.ir.network import Node
 
-__all__ = ["OPERATORS", "Axis", "Operator", "Reading"]
+__all__ = ["OPERATORS", "Axis", "Operator", "Reading", "Window"]
 
 Axis = Literal[0, 1]
 """Height, width."""
@@ -29,6 +29,19 @@ class Reading(Enum):
     FLATTENED = "the whole map, its pixels read as channels"
 
 
+class Window(Protocol):
+    """What of a row the size of its output follows from, beside sizes, kernel and padding."""
+
+    @property
+    def stride(self) -> tuple[int, int]: ...
+
+    @property
+    def output_padding(self) -> tuple[int, int]: ...
+
+    @property
+    def factor(self) -> int | None: ...
+
+
 class Operator:
     """An operation of a row. Sizes are pixels; channels count over all groups."""
 
@@ -44,6 +57,8 @@ class Operator:
     """Whether it reads two maps or more; else exactly one."""
     flattens = False
     """Whether it reads all pixels of its input as channels of one pixel."""
+    group_each = False
+    """Whether each input channel is a group."""
 
     def __init__(self, name: str, meaning: str) -> None:
         self.name, self.meaning = name, meaning
@@ -64,9 +79,17 @@ class Operator:
         """The input channels of a row whose operands have ``given`` channels."""
         return given[0]
 
-    def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:
+    def channels_made(self, channels: int, factor: int | None) -> int | None:
+        """The output channels, where they follow from those of the input."""
+        return None
+
+    def output_size(self, window: Window, axis: Axis, size: int, kernel: int, pads: int) -> int:
         """The output's size along an axis; ValueError if the input is too small."""
         return size
+
+    def same_padding(self, window: Window, axis: Axis, size: int, kernel: int) -> int:
+        """Padding of an axis with which the output has a pixel for each stride of the input, as TensorFlow has it."""
+        return 0
 
 
 def _expect(node: "Node", key: str, expected: int) -> None:
@@ -85,10 +108,14 @@ class _Windowed(Operator):
     def reading(self, node: "Node") -> Reading:
         return Reading.ACCUMULATED if node.global_pool else Reading.WINDOW
 
-    def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:
+    def output_size(self, window: Window, axis: Axis, size: int, kernel: int, pads: int) -> int:
         if size + pads < kernel:
             raise ValueError(f"an input of {size} pixels is too small for its kernel of {kernel}")
-        return (size + pads - kernel) // node.stride[axis] + 1
+        return (size + pads - kernel) // window.stride[axis] + 1
+
+    def same_padding(self, window: Window, axis: Axis, size: int, kernel: int) -> int:
+        stride = window.stride[axis]
+        return max((-(-size // stride) - 1) * stride + kernel - size, 0)
 
 
 class _Convolution(_Windowed):
@@ -97,7 +124,14 @@ class _Convolution(_Windowed):
     requantises = True
 
 
+class _Depthwise(_Convolution):
+    group_each = True
+
+
 class _Pool(_Windowed):
+    def channels_made(self, channels: int, factor: int | None) -> int | None:
+        return channels
+
     def check(self, node: "Node") -> None:
         if node.pool is None:
             raise ValueError("pool: missing key (max or avg)")
@@ -136,12 +170,23 @@ class _Deconvolution(Operator):
     def positions(self, node: "Node") -> int:
         return node.input_height * node.input_width
 
-    def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:
-        return (size - 1) * node.stride[axis] - pads + kernel + node.output_padding[axis]
+    def output_size(self, window: Window, axis: Axis, size: int, kernel: int, pads: int) -> int:
+        return (size - 1) * window.stride[axis] - pads + kernel + window.output_padding[axis]
+
+    def same_padding(self, window: Window, axis: Axis, size: int, kernel: int) -> int:
+        pads = kernel + window.output_padding[axis] - window.stride[axis]
+        if pads < 0:
+            raise ValueError(
+                f"padding: same: expected a kernel of at least the stride ({window.stride[axis]}), got {kernel}"
+            )
+        return pads
 
 
 class _Pointwise(Operator):
     """An output of the input's shape."""
+
+    def channels_made(self, channels: int, factor: int | None) -> int | None:
+        return channels
 
     def check(self, node: "Node") -> None:
         for key in ("channels", "height", "width"):
@@ -179,15 +224,18 @@ class _PixelShuffle(Operator):
     def reading(self, node: "Node") -> Reading:
         return Reading.SQUARE
 
-    def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:
-        return size * (node.factor or 1)
+    def output_size(self, window: Window, axis: Axis, size: int, kernel: int, pads: int) -> int:
+        return size * (window.factor or 1)
+
+    def channels_made(self, channels: int, factor: int | None) -> int | None:
+        return channels // factor**2 if factor else None
 
 
 OPERATORS = {
     operator.name: operator
     for operator in (
         _Convolution("conv", "convolution"),
-        _Convolution("depthwise_conv", "convolution with a group for each input channel"),
+        _Depthwise("depthwise_conv", "convolution with a group for each input channel"),
         _FullyConnected("fc", "fully connected layer: every output from all elements of its input"),
         _Deconvolution("deconv", "transposed convolution"),
         _Pool("pool", "maximum or average of each window, or of a whole feature map"),

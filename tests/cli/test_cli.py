@@ -125,7 +125,7 @@ BAD_TABLES = [
     ({"surprise": 1}, "layers: l1: surprise: unknown key"),
     (
         {"kernel": [0, 3]},
-        "layers: l1: kernel: expected [height, width], two whole numbers from 1 to 65535, got [0, 3]",
+        "layers: l1: kernel: expected [height, width], or one number for both, from 1 to 65535, got [0, 3]",
     ),
     ({"input_width": -8}, "layers: l1: input_width: expected at least 1, got -8"),
     ({"output_width": 8}, "layers: l1: output_width: expected 6 from input 8, padding 0, kernel 3, stride 1, got 8"),

@@ -138,8 +138,11 @@ BAD_ROWS = [
     (changed(colour="red"), "set.yaml: layers: c1: colour: unknown key"),
     (changed(input_channels=-4), "c1: input_channels: expected at least 1, got -4"),
     (changed(input_channels="4"), "c1: input_channels: expected a whole number, got '4'"),
-    (changed(stride=[0, 1]), "c1: stride: expected [height, width], two whole numbers from 1 to 65535, got [0, 1]"),
-    (changed(stride=[1]), "c1: stride: expected [height, width], two whole numbers from 1 to 65535, got [1]"),
+    (
+        changed(stride=[0, 1]),
+        "c1: stride: expected [height, width], or one number for both, from 1 to 65535, got [0, 1]",
+    ),
+    (changed(stride=[1]), "c1: stride: expected [height, width], or one number for both, from 1 to 65535, got [1]"),
     (changed(output_height=6), "c1: output_height: expected 5 from input 9, padding 2, kernel 3, stride 2, got 6"),
     (changed(kernel=[12, 3]), "c1: kernel: height 12 exceeds the padded input height 11"),
     (changed(groups=3), "c1: input_channels: expected a multiple of groups (3), got 4"),
