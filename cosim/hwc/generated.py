@@ -19,6 +19,8 @@ def generated_folder(folder: Path) -> Manifest:
     manifest = read_manifest(folder)
     if manifest is None:
         raise InputError(f"{folder}: expected a folder that hwgen generate wrote, found no {MANIFEST}")
+    if manifest.unfinished:
+        raise InputError(f"{folder}: expected all that hwgen generate writes; it has not finished: run it once more")
     return manifest
 
 

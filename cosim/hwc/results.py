@@ -1,5 +1,6 @@
 """Schedules through model and hardware: is every access the predicted one, and every output right?"""
 
+import io
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from cosim.hwc.preparation import Run, prepare, rehearsal
 from cosim.sim.build import LONG, REHEARSED_CYCLES, VERY_LONG
 from cosim.sim.runner import Bench, build_profiled, run_jobs
 from hwgen.export.cached import generated
+from hwgen.ir.document import write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule
@@ -220,11 +222,11 @@ def dump_layer(
     folder: Path, name: str, program: Program | ClusterProgram, data: LayerData, output: NDArray[np.signedinteger]
 ) -> None:
     """Write what a layer computed with, and what the hardware made of it, under a name."""
-    folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / f"{name}.I.npy", data.inputs)
-    np.save(folder / f"{name}.W.npy", data.weights)
-    np.save(folder / f"{name}.bias.npy", data.bias)
-    np.save(folder / f"{name}.O.npy", output)
+    arrays = {"I": data.inputs, "W": data.weights, "bias": data.bias, "O": output}
+    for operand, array in arrays.items():
+        content = io.BytesIO()
+        np.save(content, array)
+        write_atomically(folder / f"{name}.{operand}.npy", content.getvalue())
     form = program.schedule.requantisation
     settings = program.requantisation.as_data(data.bits, form)
-    (folder / f"{name}.json").write_text(json.dumps(settings) + "\n", encoding="utf-8")
+    write_atomically(folder / f"{name}.json", json.dumps(settings) + "\n")

@@ -17,6 +17,7 @@ from rich.table import Table
 from hwgen.cli.heartbeat import now, stage
 from hwgen.ir.document import InputError, json_text
 from hwgen.ir.hardware import MULTIPLIER_NUMBERS, MULTIPLIERS
+from hwgen.tools.output import claim
 
 __all__ = [
     "CYCLES_NOTE",
@@ -24,6 +25,7 @@ __all__ = [
     "buffer_sizes",
     "checked_multipliers",
     "chosen_names",
+    "claim_folder",
     "is_given",
     "note",
     "print_cycles_note",
@@ -222,6 +224,13 @@ def require_folder(folder: Path | None, option: str = "-o") -> None:
         raise InputError(f"{option}: expected a folder, got {folder}, a link to the missing {folder.readlink()}")
     if folder.exists():
         raise InputError(f"{option}: expected a folder, got the file {folder}")
+
+
+def claim_folder(folder: Path | None, option: str = "-o") -> None:
+    """As `require_folder`; until the command has ended no other process writes into the folder, which is made."""
+    require_folder(folder, option)
+    if folder is not None:
+        claim(folder)
 
 
 def buffer_sizes(text: str, option: str = "--buffer", *, largest: int = _LARGEST_BUFFER) -> list[int]:

@@ -1,11 +1,12 @@
 """What a generated folder holds, in ``manifest.json``: designs with their layers, and the files that belong to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
 from hwgen.ir.document import InputError, Name, Value, json_text, load_yaml, validated, write_atomically
 from hwgen.ir.names import file_names
+from hwgen.tools.output import write_together, writing_into
 
 __all__ = ["MANIFEST", "Design", "GeneratedLayer", "Manifest", "add_files", "read_manifest", "write_generated"]
 
@@ -38,14 +39,19 @@ class Design(Value):
 
 
 class Manifest(Value):
-    """A generated folder: its designs, and its files by path inside the folder."""
+    """A generated folder: its designs, and its files by path inside the folder.
+
+    ``unfinished`` : whether its files are not all of one call yet; a process that was killed leaves it so.
+    """
 
     designs: tuple[Design, ...]
     files: tuple[str, ...]
+    unfinished: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """Plain data in the file format."""
-        return {"format": 1, "kind": KIND, **self.model_dump(mode="json")}
+        left_out = set() if self.unfinished else {"unfinished"}
+        return {"format": 1, "kind": KIND, **self.model_dump(mode="json", exclude=left_out)}
 
     @classmethod
     def from_data(cls, data: object, where: str) -> Self:
@@ -69,25 +75,33 @@ def write_generated(folder: Path, designs: Sequence[Design], files: Mapping[str,
     """Write the files of some designs, by path inside the folder, and the manifest.
 
     Files that an earlier manifest lists and that are no longer written are removed; their names are given back. Files
-    that none lists stay. What was begun and not finished is listed, so that the next call clears it away.
+    that none lists stay. What was begun and not finished is listed, so that the next call clears it away, and marked,
+    so that nobody takes it for whole. Other processes wait.
     """
-    before = read_manifest(folder)
-    manifest = Manifest(designs=tuple(designs), files=tuple(sorted(files)))
-    stale = sorted(set(before.files if before else ()) - set(files))
-    _save(manifest.model_copy(update={"files": tuple(sorted({*files, *stale}))}), folder)
-    for name, content in files.items():
-        write_atomically(folder / name, content)
-    for name in stale:
-        _remove(folder, name)
-    _save(manifest, folder)
+    with writing_into(folder):
+        before = read_manifest(folder)
+        manifest = Manifest(designs=tuple(designs), files=tuple(sorted(files)))
+        stale = sorted(set(before.files if before else ()) - set(files))
+        _begin(manifest, {*files, *stale}, folder)
+        write_together(folder, files)
+        for name in stale:
+            _remove(folder, name)
+        _save(manifest, folder)
     return stale
 
 
 def add_files(folder: Path, manifest: Manifest, files: Mapping[str, str | bytes]) -> None:
     """Write further files of a generated folder, whose manifest this is."""
-    _save(manifest.model_copy(update={"files": tuple(sorted({*manifest.files, *files}))}), folder)
-    for name, content in files.items():
-        write_atomically(folder / name, content)
+    with writing_into(folder):
+        if read_manifest(folder) != manifest:
+            raise InputError(f"{folder}: another process has written into this folder meanwhile")
+        _begin(manifest, {*manifest.files, *files}, folder)
+        write_together(folder, files)
+        _save(manifest.model_copy(update={"files": tuple(sorted({*manifest.files, *files}))}), folder)
+
+
+def _begin(manifest: Manifest, files: Iterable[str], folder: Path) -> None:
+    _save(manifest.model_copy(update={"files": tuple(sorted(files)), "unfinished": True}), folder)
 
 
 def _save(manifest: Manifest, folder: Path) -> None:

@@ -1,10 +1,14 @@
 """Reading and writing YAML and JSON documents: one clear error line for bad input, atomic writes."""
 
+import errno
+import fcntl
 import json
 import math
 import os
 import re
 import reprlib
+import stat
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -290,26 +294,84 @@ def _plain(data: object) -> object:
     return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
-def write_atomically(path: Path, content: str | bytes) -> bool:
+def write_atomically(path: Path, content: str | bytes, *, durable: bool = False) -> bool:
     """Write a file so that a reader sees the old one or the new one, never half; False if it already was equal.
 
-    An `OSError` names ``path``.
+    A link is followed. What is no file, a terminal, a pipe or ``/dev/null``, is written to, and remains what it is.
+    With ``durable`` the file is on the disk when this returns. An `OSError` names ``path``.
     """
     content = content.encode() if isinstance(content, str) else content
-    if path.is_file() and path.read_bytes() == content:
-        return False
-    name = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError):  # of a full disk it does not say what was written
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
+        number = _open_file(path)
+        if number is not None:
+            sys.stdout.flush()
+            with os.fdopen(os.dup(number), "wb") as file:
+                file.write(content)
+            return True
+        try:
+            kind = path.stat().st_mode
+        except FileNotFoundError:
+            kind = stat.S_IFREG
+        if stat.S_ISFIFO(kind) or stat.S_ISCHR(kind):
+            with path.open("wb") as file:
+                file.write(content)
+            return True
+        if not stat.S_ISREG(kind):
+            raise OSError(errno.EINVAL, "expected a file")
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        if target.is_file() and target.read_bytes() == content:
+            return False
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, content, durable=durable)
+    except OSError as error:  # of a full disk it does not say what was written
+        raise OSError(error.errno, error.strerror, str(path)) from None
     return True
+
+
+def _open_file(path: Path) -> int | None:
+    """The number of the open file that a name such as ``/dev/stdout`` means; None for others."""
+    for _ in range(_MOST_LINKS):
+        folder = Path(os.path.realpath(path.parent))
+        if folder == Path(f"/proc/{os.getpid()}/fd") and path.name.isdigit():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = folder / path.readlink()
+    return None
+
+
+_MOST_LINKS = 40
+
+
+def _replace(target: Path, content: bytes, *, durable: bool) -> None:
+    """Write to another file beside the target, which then gets its name.
+
+    Its name is always the same, so that what a killed process has left of it goes with the next one. Where another
+    process has it, the file gets a name of its own.
+    """
+    part = target.with_name(f".{target.name}.part")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        alone = os.path.samestat(os.fstat(handle), part.lstat())
+    except (BlockingIOError, FileNotFoundError):
+        alone = False
+    except OSError:  # no locks here
+        alone = False
+        part.unlink(missing_ok=True)
+    if not alone:
+        os.close(handle)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.truncate()
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(handle)
+            part.chmod(0o644)
+            part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

@@ -1,15 +1,12 @@
-"""CSV text of typed rows, and files that are written whole or not at all."""
+"""CSV text of typed rows."""
 
 import csv
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import fields
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
-__all__ = ["csv_text", "write_bytes"]
+__all__ = ["csv_text"]
 
 
 def csv_text(rows: Sequence[Any], derived: Sequence[str] = ()) -> str:
@@ -31,20 +28,3 @@ def _cell(value: object) -> object:
         case float():
             return f"{value:.6g}"
     return value
-
-
-def write_bytes(path: Path, data: bytes) -> bool:
-    """Write so that a reader sees the old file or the new one, never half; False if it already was equal."""
-    if path.is_file() and path.read_bytes() == data:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return True

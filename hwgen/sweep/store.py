@@ -2,10 +2,11 @@
 
 import json
 import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from hwgen.ir.document import write_atomically
 
 __all__ = ["Store"]
 
@@ -26,19 +27,7 @@ class Store:
 
     def put(self, key: str, record: dict[str, Any]) -> None:
         """Keep a record; it is on the disk when this returns."""
-        file = self._file(key)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=".part-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as part:
-                json.dump({**record, "key": key}, part)
-                part.flush()
-                os.fsync(part.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(file)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(self._file(key), json.dumps({**record, "key": key}), durable=True)
 
     def begin(self, key: str, stage: str = "") -> None:
         """Note that a step is under way, and how far it is; not for the disk's sake, and lost without harm."""

@@ -1,6 +1,11 @@
 """YAML in: one clear line for whatever is wrong with it. Files out: whole or not at all."""
 
 import json
+import os
+import signal
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -130,3 +135,70 @@ def test_scalars_of_numpy_and_what_json_cannot_write() -> None:
     assert json.loads(json_text(data)) == {"equal": True, "words": [3, 4], "gap": None, "share": [None, 0.5]}
     with pytest.raises(TypeError, match="PosixPath"):
         json_text({"file": Path("a")})
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    target, link, loop = tmp_path / "target", tmp_path / "link", tmp_path / "loop"
+    link.symlink_to("target")
+    for text in ("new", "newer"):  # to nothing, then to a file
+        assert write_atomically(link, text)
+        assert (link.is_symlink(), target.is_symlink(), target.read_text(encoding="utf-8")) == (True, False, text)
+    loop.symlink_to("loop")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        write_atomically(loop, "text")
+    assert sorted(tmp_path.iterdir()) == [link, loop, target]
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for name in (pipe, link):
+        with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+            write_atomically(name, "text")
+            assert reader.communicate()[0] == b"text"
+    assert (pipe.is_fifo(), link.is_symlink()) == (True, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")
+def test_a_device_is_written_to_and_stays(tmp_path: Path) -> None:
+    null, disk = tmp_path / "null", tmp_path / "disk"
+    try:
+        os.mknod(null, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        os.mknod(disk, stat.S_IFBLK | 0o600, os.makedev(7, 250))
+        null.write_bytes(b"")
+    except PermissionError:
+        pytest.skip("no device nodes here")
+    write_atomically(null, "text")
+    assert null.is_char_device()
+    with pytest.raises(OSError, match="expected a file") as raised:
+        write_atomically(disk, "text")
+    assert (disk.is_block_device(), raised.value.filename) == (True, str(disk))
+
+
+def test_standard_output_is_written_to(tmp_path: Path) -> None:
+    """Also where it is a file, which what is printed afterwards goes to, too. ``/dev/stdout`` is such a link."""
+    code = (
+        "from pathlib import Path; from hwgen.ir.document import write_atomically; print('before'); "
+        "write_atomically(Path('{}'), 'text\\n'); print('after')"
+    )
+    out, link = tmp_path / "out", tmp_path / "link"
+    link.symlink_to("/proc/self/fd/1")
+    for name in (link, Path("/proc/self/fd/1")):
+        with out.open("wb") as file:
+            subprocess.run([sys.executable, "-c", code.format(name)], stdout=file, check=True)
+        assert out.read_text(encoding="utf-8") == "before\ntext\nafter\n"
+    assert (sorted(tmp_path.iterdir()), link.is_symlink()) == ([link, out], True)
+
+
+def test_what_a_killed_process_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from pathlib import Path; from hwgen.ir.document import write_atomically; "
+        "Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
+        "write_atomically(Path(sys.argv[1]), 'long text')"
+    )
+    file = tmp_path / "file"
+    assert subprocess.run([sys.executable, "-c", code, str(file)], check=False).returncode == -signal.SIGKILL
+    assert not file.exists()
+    write_atomically(file, "text")
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"file": "text"}

@@ -14,7 +14,7 @@ from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import predict
 from hwgen.model.core.bounds import communication_bound, compulsory
 from hwgen.model.published.stoutchinin import hwce
-from hwgen.report.documents import csv_text, write_bytes
+from hwgen.report.documents import csv_text
 from hwgen.report.stoutchinin.claims import claims
 from hwgen.report.stoutchinin.loop_orders import OrderTraffic, order_quality, order_summaries, order_traffic
 from hwgen.report.stoutchinin.rows import (
@@ -235,12 +235,7 @@ def test_engines_and_the_row_without_a_line_buffer() -> None:
     assert claim.verdict == "not reproduced"
 
 
-def test_files_are_written_once(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "file"
-    assert write_bytes(path, b"a")
-    assert not write_bytes(path, b"a")
-    assert write_bytes(path, b"b")
-    assert [child.name for child in path.parent.iterdir()] == ["file"]
+def test_rows_are_csv() -> None:
     assert csv_text([row(100, 110, None)], ["ratio"]).splitlines() == [
         "network,layer,reading,buffer_bytes,ours,peemen,cache,essential,bound,ratio",
         "alexnet,alexnet_1,bytes,1024,100,110,,50,80,1.25",

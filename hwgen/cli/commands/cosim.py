@@ -16,6 +16,7 @@ from cosim.system.results import cosimulate_systems
 from hwgen.cli.clusters import ClustersOption, PartitionOption, Sharing, sharing_of
 from hwgen.cli.console import (
     Json,
+    claim_folder,
     is_given,
     note,
     print_cycles_note,
@@ -23,7 +24,6 @@ from hwgen.cli.console import (
     print_table,
     printable,
     progress,
-    require_folder,
 )
 from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import jobs_option
@@ -117,8 +117,8 @@ def cosim(
     sharing = sharing_of(clusters, partition)
     if output is not None and output.is_dir():
         raise InputError(f"-o: expected a file, got the folder {output}")
-    require_folder(dump, "--dump")
-    require_folder(keep, "--save-schedules")
+    claim_folder(dump, "--dump")
+    claim_folder(keep, "--save-schedules")
     if program is not None:
         of_schedules = {"SCHEDULE": workload, "--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer,
                         "--objective": objective, "--traffic-slack": slack, "--partial": partial, "--macs": macs,

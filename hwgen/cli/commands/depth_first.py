@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
+from hwgen.cli.console import Json, claim_folder, note, print_json, print_table, progress
 from hwgen.cli.names import set_names
 from hwgen.golden.phases import in_phases
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
@@ -74,7 +74,7 @@ def depth_first(
     weights resident or fetched once for each stack.
     """
     limit = None if memory is None else _memory(memory)
-    require_folder(output)
+    claim_folder(output)
     network = connected_network(name, resolution, phases=phases)
     graph = Graph.of(network)
     with progress(graph.rows, "searching") as step:

@@ -12,7 +12,7 @@ import hwgen.model
 import hwgen.search
 from hwgen.campaigns.ledger import Ledger
 from hwgen.cli.commands.design_clusters import cores_of, design_cluster
-from hwgen.cli.console import Json, buffer_sizes, note, print_json, print_table, progress, require_folder, size_text
+from hwgen.cli.console import Json, buffer_sizes, claim_folder, note, print_json, print_table, progress, size_text
 from hwgen.cli.coverage import Partial, covered, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.names import set_names
@@ -95,7 +95,7 @@ def design(
     them. With --levels or --sizes each layer is scheduled on each hierarchy, of the model alone. Written: the best
     one, its schedules, the table of all hierarchies, and energy against area as a picture.
     """
-    require_folder(output)
+    claim_folder(output)
     budget = _budget(sram, area)
     option = "--area" if sram is None else "--sram"
     if cores is not None and (levels is not None or sizes is not None):

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.console import Json, print_json, require_folder
-from hwgen.ir.document import write_atomically
+from hwgen.cli.console import Json, claim_folder, print_json
 from hwgen.report.figures import rendered
 from hwgen.report.sweep.figures import figures_of
 from hwgen.report.sweep.page import page
 from hwgen.report.sweep.results import load_results
+from hwgen.tools.output import write_together
 
 __all__ = ["report"]
 
@@ -23,7 +23,7 @@ def report(
     results: Results, *, output: Output, title: Title = "Buffers, traffic, area", as_json: Json = False
 ) -> None:
     """Write one self-contained HTML page with the plots and tables of a sweep, and the plots as PNG and SVG."""
-    require_folder(output)
+    claim_folder(output)
     found = load_results(results)
     text = page(found, title)
     images = {
@@ -31,9 +31,7 @@ def report(
         for name, figure in figures_of(found).items()
         for suffix, content in rendered(figure).items()
     }
-    write_atomically(output / "index.html", text)
-    for name, content in images.items():
-        (output / name).write_bytes(content)
+    write_together(output, {"index.html": text, **images})
     files = ["index.html", *images]
     if as_json:
         print_json({"folder": str(output), "files": files, "rows": len(found.rows) + len(found.pipelines)})

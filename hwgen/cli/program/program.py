@@ -13,6 +13,7 @@ from hwgen.cli.console import printable
 from hwgen.cli.program.interrupts import INTERRUPTED, interruptible
 from hwgen.cli.program.registry import Commands
 from hwgen.ir.document import InputError
+from hwgen.tools.output import command
 from hwgen.tools.scratch import scratch
 from hwgen.tools.toolchain import ToolError, cache_folder
 
@@ -57,7 +58,7 @@ def _options(
 def run() -> None:
     """Run the command line; exits with 0 (done, all checks hold), 1 (a check failed) or 2 (bad input, one line)."""
     try:
-        with interruptible(), scratch():
+        with interruptible(), scratch(), command():
             status = app(prog_name="hwgen", standalone_mode=False)
             sys.stdout.flush()
     except InputError as error:

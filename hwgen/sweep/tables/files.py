@@ -109,6 +109,6 @@ def _write_parquet(file: Path, columns: Sequence[Column], rows: Rows, provenance
         metadata={"hwgen.provenance": json.dumps(provenance)},
     )
     table = pyarrow.Table.from_pylist([dict(row) for row in rows], schema=schema)
-    part = file.with_name(f".{file.name}.part")
-    pyarrow.parquet.write_table(table, part)
-    part.replace(file)
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(table, content)
+    write_atomically(file, content.getvalue())

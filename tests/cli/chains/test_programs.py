@@ -287,6 +287,9 @@ def test_what_does_not_belong_together_is_refused(run: Run, rtl: Path, tmp_path:
     refused(run("cosim", "--program", folder), "hwc.v: expected an HWC that hwgen generate wrote")
     (folder / "manifest.json").write_text("{}")
     refused(run("cosim", "--program", folder), "manifest.json: expected what hwgen generate writes, format 1")
+    begun = {"format": 1, "kind": "generated", "designs": [], "files": [], "unfinished": True}
+    (folder / "manifest.json").write_text(json.dumps(begun))
+    refused(run("cosim", "--program", folder), f"{folder}: expected all that hwgen generate writes; it has")
     outside = {"format": 1, "kind": "generated", "designs": [], "files": ["../set/random_0.yaml"]}
     (folder / "manifest.json").write_text(json.dumps(outside))
     generated = ("generate", rtl / "set", "--hardware", rtl / "hardware.yaml", "-o", folder)

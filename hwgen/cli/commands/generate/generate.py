@@ -14,7 +14,7 @@ from hwgen.cli.commands.generate.folders import Contents, grouped, program_names
 from hwgen.cli.commands.generate.networks import generate_network, network_on
 from hwgen.cli.commands.generate.pipelines import generate_stacks
 from hwgen.cli.commands.generate.systems import make_systems, print_systems
-from hwgen.cli.console import Json, print_json, print_table, require_folder
+from hwgen.cli.console import Json, claim_folder, print_json, print_table
 from hwgen.cli.coverage import Partial
 from hwgen.cli.operands import Operands, OperandsOption, read_operands
 from hwgen.cli.pipelines import MacsOption, solution_file
@@ -116,7 +116,7 @@ def generate(
     For hardware whose requantisation is scaled a SET that is a file MODEL.onnx is a quantised network: it becomes
     programs of a cluster, with its weights; what the cluster cannot run is left to software between them.
     """
-    require_folder(output)
+    claim_folder(output)
     sharing = sharing_of(clusters, partition)
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
              "--fitted": fitted, "--operands": operands, "--objective": objective,

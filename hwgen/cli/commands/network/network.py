@@ -7,7 +7,7 @@ import typer
 
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.pictures import pixels_from
-from hwgen.cli.console import Json, note, print_json, print_table, printable, progress, require_folder
+from hwgen.cli.console import Json, claim_folder, note, print_json, print_table, printable, progress
 from hwgen.golden.quantised.comparison import ENOUGH, Beside, run_beside, total
 from hwgen.ir.document import InputError
 from hwgen.quantised.graph import Graph
@@ -69,7 +69,7 @@ def network(
             raise InputError(f"{option}: expected with --input or --seed")
     if tensors and output is None:
         raise InputError("--tensors: expected with -o")
-    require_folder(output)
+    claim_folder(output)
     note(f"reading {model}")
     graph = read_quantised(model)
     if graph.together:

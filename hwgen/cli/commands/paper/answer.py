@@ -8,15 +8,15 @@ from typing import Any
 
 from hwgen.cli.console import print_json
 from hwgen.report.claims import Claim, claims_table
-from hwgen.report.documents import csv_text, write_bytes
+from hwgen.report.documents import csv_text
+from hwgen.tools.output import write_together
 
 __all__ = ["answer", "answer_rtl"]
 
 
 def answer(output: Path, files: Mapping[str, bytes], text: str, data: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the files; print the text, or with ``as_json`` the data and where the files are."""
-    for file, content in files.items():
-        write_bytes(output / file, content)
+    write_together(output, files)
     if as_json:
         print_json({**data, "files": sorted(str(output / file) for file in files)})
     else:

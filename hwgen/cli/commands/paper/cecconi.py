@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hwgen.cli.commands.paper.answer import answer
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
-from hwgen.cli.console import chosen_names, note, progress, require_folder
+from hwgen.cli.console import chosen_names, claim_folder, note, progress
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import Layer
@@ -31,7 +31,7 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
     ``small`` of small layers; without it the same two small ones are computed.
     """
     layers, costs = _layers(names), _costs(hardware)
-    require_folder(output)
+    claim_folder(output)
     with progress(len(layers) * len(KINDS) * len(costs), "searching") as step:
         rows = tiling_rows(layers, costs, progress=step)
     cluster = calibrated(hardware or DEFAULT)

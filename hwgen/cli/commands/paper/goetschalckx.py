@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.cli.commands.paper.answer import answer
-from hwgen.cli.console import chosen_names, note, progress, require_folder
+from hwgen.cli.console import chosen_names, claim_folder, note, progress
 from hwgen.report.goetschalckx.claims import depth_first_claims
 from hwgen.report.goetschalckx.documents import depth_first_files, depth_first_readme
 from hwgen.report.goetschalckx.rows import NETWORKS, RESOLUTIONS, SMALL, VARIANTS, Computed, bound_rows, compute
@@ -17,7 +17,7 @@ PAPER = "goetschalckx-2019"
 def goetschalckx(output: Path, networks: str | None, *, as_json: bool) -> int:
     """Compute the figures: plots, CSV, the solutions as YAML, and a README.md of claims beside what was found."""
     names = chosen_names("--networks", networks, tuple(NETWORKS))
-    require_folder(output)
+    claim_folder(output)
     fronts = (len(names) * len(RESOLUTIONS) + len(SMALL)) * len(VARIANTS)
     with progress(fronts, "searching") as step:
         computed = compute(names, step)

@@ -9,7 +9,7 @@ from hwgen.campaigns.pipeline import StackRegression
 from hwgen.campaigns.pipeline_cases import PipelineCase, full_size_cases, small_cases
 from hwgen.cli.commands.paper.answer import answer_rtl
 from hwgen.cli.commands.paper.own_cluster import DEFAULT
-from hwgen.cli.console import note, printable, progress, require_folder
+from hwgen.cli.console import claim_folder, note, printable, progress
 from hwgen.cli.pipelines import dram_port
 from hwgen.report.goetschalckx.pipelines import PipelineRow, pipeline_claims, pipeline_lines
 
@@ -21,7 +21,7 @@ def goetschalckx_measured(output: Path, results: Path, *, small: bool, as_json: 
 
     What ``hwgen regress-stacks --full-size`` left in ``results`` is not simulated again.
     """
-    require_folder(output)
+    claim_folder(output)
     cases = _cases(small=small)
     note(f"{len(cases)} depth-first stacks; each pipeline's first run builds its simulator")
     with progress(len(cases), "simulating") as step:

@@ -7,7 +7,7 @@ from pathlib import Path
 from hwgen.cli.commands.paper.answer import answer
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
 from hwgen.cli.commands.paper.sousa_system import OnSystem, on_system
-from hwgen.cli.console import chosen_names, note, progress, require_folder
+from hwgen.cli.console import chosen_names, claim_folder, note, progress
 from hwgen.ir.document import json_text
 from hwgen.report.sousa.claims import mapping_claims
 from hwgen.report.sousa.documents import mapping_files, mapping_readme
@@ -32,7 +32,7 @@ def sousa(
     that it minimises; with ``rtl`` also if the RTL differs.
     """
     names = chosen_names("--networks", networks, tuple(MODELS))
-    require_folder(output)
+    claim_folder(output)
     cluster = calibrated(hardware or DEFAULT)
     with progress(len(names) * (len(READINGS) + 1), "searching") as step:
         layers = layer_rows(names, progress=step)

@@ -11,7 +11,7 @@ from hwgen.campaigns.cluster import kept_results, regression_cases
 from hwgen.campaigns.hwc import expected_rows, kept_configurations
 from hwgen.campaigns.plans import Configuration
 from hwgen.cli.commands.paper.answer import answer
-from hwgen.cli.console import note, printable, progress, require_folder
+from hwgen.cli.console import claim_folder, note, printable, progress
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Counts
@@ -224,4 +224,4 @@ def _layers(networks: str | None, layer_set: str) -> tuple[Layer, ...]:
 
 
 def _check_folder(output: Path) -> None:
-    require_folder(output)
+    claim_folder(output)

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.cli.commands.paper.answer import answer
-from hwgen.cli.console import chosen_names, note, progress, require_folder
+from hwgen.cli.console import chosen_names, claim_folder, note, progress
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.report.yang.caches import CACHE_FIGURES, Measured, cache_rows, measured_layers
@@ -37,7 +37,7 @@ def yang(output: Path, layers: str | None, caches: Path | None, *, jobs: int, as
     that was found takes more energy than the baseline.
     """
     names = chosen_names("--networks", layers, BENCHMARKS)
-    require_folder(output)
+    claim_folder(output)
     computed = _computed(benchmark_layers(names), _counted(caches), jobs)
     claims = stated(computed)
     note("drawing")

@@ -7,7 +7,7 @@ import typer
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from hwgen.cli.commands.paper.answer import answer_rtl
-from hwgen.cli.console import note, printable, progress, require_folder, size_text
+from hwgen.cli.console import claim_folder, note, printable, progress, size_text
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.level import DRAM, LOCAL, TCDM
 from hwgen.ir.schedule import Schedule
@@ -21,7 +21,7 @@ __all__ = ["yang_measured"]
 
 def yang_measured(output: Path, *, small: bool, as_json: bool) -> int:
     """Design a cluster for layers of the paper (with ``small`` for small ones), and run it; 1 if the RTL differs."""
-    require_folder(output)
+    claim_folder(output)
     scale = measured.SMALL if small else measured.FULL
     space = ClusterSpace(scale.bytes, (scale.hwcs,), scale.lanes)
     with progress(len(space.stacks()), "searching a cluster") as step:

@@ -26,13 +26,13 @@ from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
 from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import (
     Json,
+    claim_folder,
     note,
     print_cycles_note,
     print_json,
     print_table,
     printable,
     progress,
-    require_folder,
 )
 from hwgen.cli.names import hardware_names
 from hwgen.cli.workload import ResidentOption, read_hardware
@@ -138,7 +138,7 @@ def run(
     if bool(given) == (seed is not None):
         raise InputError("--input, --seed: expected one of them")
     pixels = pixels_from(mean, std, given)
-    require_folder(output)
+    claim_folder(output)
     machine = read_hardware(hardware)
     assert machine is not None
     if machine.cluster is not None and (simulator != "verilator" or jobs != 1):

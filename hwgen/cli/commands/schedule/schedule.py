@@ -14,9 +14,9 @@ from hwgen.cli.console import (
     Json,
     buffer_sizes,
     checked_multipliers,
+    claim_folder,
     print_json,
     print_table,
-    require_folder,
     size_text,
 )
 from hwgen.cli.coverage import Partial, covered, tell_activations
@@ -43,6 +43,7 @@ from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.bounds import Bounds, bounds
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.optimal import Result
+from hwgen.tools.output import keep_unless_refused
 
 __all__ = ["schedule"]
 
@@ -145,7 +146,7 @@ def schedule(
             raise InputError(
                 "--hierarchy: expected no options but --objective, --fills, --partial, -o, -j and --json beside it"
             )
-        require_folder(output)
+        claim_folder(output)
         schedule_on_hierarchy(
             covered(name, partial=partial), hierarchy, objective, output, fills=fills, jobs=jobs, as_json=as_json
         )
@@ -155,7 +156,7 @@ def schedule(
     given = read_hardware(hardware)
     goal = _known_objective(objective)
     sizes = [] if buffer is None else buffer_sizes(buffer)
-    require_folder(output)
+    claim_folder(output)
     coverage = covered(name, partial=partial)
     layers = coverage.layers
     if given is not None and given.cluster is not None:
@@ -188,6 +189,8 @@ def schedule(
     if buffer is None:
         raise InputError("--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's hardware does without)")
     store = None if output is None else output / STORE
+    if store is not None:
+        keep_unless_refused(store)
     if min_utilisation is None and (lanes is not None or max_ratio is not None):
         option = "lanes" if lanes is not None else "max-ratio"
         raise InputError(f"--{option}: expected together with --min-utilisation")
