@@ -250,7 +250,9 @@ def random_model(rng: np.random.Generator) -> Any:
     return model
 
 
-def quantised_model(rng: np.random.Generator, model: Any, path: Path) -> dict[str, NDArray[np.float32]]:
+def quantised_model(
+    rng: np.random.Generator, model: Any, path: Path, *, weights: QuantType = QuantType.QInt8
+) -> dict[str, NDArray[np.float32]]:
     """Write the model, quantised, to a file; returns an input that it was calibrated with."""
     images = Images(model, rng)
     # ONNX Runtime has kernels of the QOperator form for unsigned activations, and not for maps of one dimension.
@@ -259,9 +261,11 @@ def quantised_model(rng: np.random.Generator, model: Any, path: Path) -> dict[st
     settings = {
         "per_channel": bool(rng.integers(2)),
         "activation_type": QuantType.QUInt8 if operators or rng.integers(2) else QuantType.QInt8,
-        "weight_type": QuantType.QInt8,
+        "weight_type": weights,
         "extra_options": {"ActivationSymmetric": not operators and bool(rng.integers(4) == 0)},
     }
+    if weights is QuantType.QUInt8:
+        settings["activation_type"] = weights  # the only ones that go with them
     quantize_static(
         model, str(path), images, quant_format=QuantFormat.QOperator if operators else QuantFormat.QDQ, **settings
     )

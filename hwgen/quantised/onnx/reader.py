@@ -169,9 +169,9 @@ class _Reading:
 
         match node.op_type:
             case "Conv":
-                return prod(shape(node.input[1])) * prod(shape(node.output[0])[2:])
+                return prod(shape(node.input[1])) * shape(node.output[0])[0] * prod(shape(node.output[0])[2:])
             case "ConvTranspose":
-                return prod(shape(node.input[1])) * prod(shape(node.input[0])[2:])
+                return prod(shape(node.input[1])) * shape(node.input[0])[0] * prod(shape(node.input[0])[2:])
             case "Gemm" | "MatMul":
                 turned = any(one.name == "transA" and one.i for one in node.attribute)
                 return prod(shape(node.output[0])) * shape(node.input[0])[-2 if turned else -1]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnxruntime.quantization import QuantType
 
 from hwgen.golden.quantised.comparison import Agreement, run_beside, total
 from hwgen.quantised.onnx.reader import read_quantised
@@ -11,14 +12,15 @@ from tests.random.quantised import quantised_model, random_model
 
 MODELS = 50
 EVERY_RUN = 12
+UNSIGNED = 8
 
 
-def agreements(seed: int, folder: Path) -> list[Agreement]:
+def agreements(seed: int, folder: Path, weights: QuantType = QuantType.QInt8) -> list[Agreement]:
     """Node by node, on one model."""
     rng = np.random.default_rng(seed)
     model = random_model(rng)
     path = folder / f"{seed}.onnx"
-    image = quantised_model(rng, model, path)
+    image = quantised_model(rng, model, path, weights=weights)
     graph = read_quantised(path)
     found = run_beside(path, graph, image, "image")
     for name, difference in found.differences.items():
@@ -37,6 +39,12 @@ def check(seeds: range, folder: Path) -> list[Agreement]:
 
 def test_a_few_models(tmp_path: Path) -> None:
     check(range(EVERY_RUN), tmp_path)
+
+
+def test_unsigned_weights(tmp_path: Path) -> None:
+    found = [one for seed in range(UNSIGNED) for one in agreements(seed, tmp_path, QuantType.QUInt8)]
+    assert total(found).holds
+    assert {one.kind for one in found} >= {"conv", "depthwise conv", "product"}
 
 
 @pytest.mark.nightly

@@ -118,6 +118,7 @@ def test_maps_of_several_images_that_meet_are_the_hosts(tmp_path: Path) -> None:
     graph = read_quantised(draft.write(tmp_path / "x.onnx", images_that_meet(draft)))
     reasons = {getattr(node, "operator", ""): getattr(node, "reason", "") for node in graph.nodes}
     assert reasons["Conv"] == "2 maps at a time, of a batch that is not taken apart"
+    assert graph.work().macs == 2 * 4 * 27 * 16
 
 
 @pytest.mark.parametrize(("first", "rows"), [(2, 8), (2, -1), (3, 12), (None, -1)])
