@@ -106,11 +106,13 @@ class _Weighted(Node):
     bias : has the input's zero point folded in.
     own_macs : multiply-accumulates of the model's operator, where weights were added to it that are mostly zeros;
         None: all weights are its own.
+    bias_loss : the most that a bias lost when it became a whole number of sums.
     """
 
     weights: Int8
     bias: Int32
     requantisation: Requantisation
+    bias_loss: float = 0.0
     own_macs: int | None = None
 
     @property

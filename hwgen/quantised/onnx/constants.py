@@ -32,22 +32,22 @@ class Integers:
     @property
     def shifted(self) -> NDArray[np.int64]:
         """values - zeros."""
-        shifted: NDArray[np.int64] = self.values.astype(np.int64) - self.along(self.zeros)
+        shifted: NDArray[np.int64] = self.values.astype(np.int64) - self._along(self.zeros)
         return shifted
 
     @property
     def exact(self) -> NDArray[np.float64]:
         """What they stand for, in float64."""
-        exact: NDArray[np.float64] = self.shifted * self.along(self.scales.astype(np.float64))
+        exact: NDArray[np.float64] = self.shifted * self._along(self.scales.astype(np.float64))
         return exact
 
     @property
     def numbers(self) -> NDArray[np.float32]:
         """What they stand for, in float32."""
-        numbers: NDArray[np.float32] = self.shifted.astype(np.float32) * self.along(self.scales)
+        numbers: NDArray[np.float32] = self.shifted.astype(np.float32) * self._along(self.scales)
         return numbers
 
-    def along(self, parameters: NDArray) -> NDArray:
+    def _along(self, parameters: NDArray) -> NDArray:
         if parameters.size == 1:
             return parameters.reshape(())
         shape = [1] * self.values.ndim
@@ -62,7 +62,7 @@ class Integers:
         values, number = move(self.values), max(self.scales.size, self.zeros.size)
         if number == 1:
             return Integers(values, self.scales, self.zeros)
-        places = move(np.broadcast_to(self.along(np.arange(number)), self.values.shape))
+        places = move(np.broadcast_to(self._along(np.arange(number)), self.values.shape))
         for axis in range(places.ndim):
             others = tuple(other for other in range(places.ndim) if other != axis)
             first = places.min(axis=others)

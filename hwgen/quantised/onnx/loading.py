@@ -65,7 +65,14 @@ def load_quantised(path: Path) -> QuantisedModel:
     else:
         return replace(one, batch=batch, apart=tuple(batched))
     _set(firsts, batched, 1 if free else count)
-    return replace(prepared(), together=together)
+    try:
+        return replace(prepared(), together=together)
+    except InputError:
+        if not free:
+            raise
+        raise InputError(
+            f"{path}: input {free[0]}: size 0 is free and no batch ({together}): expected a fixed size"
+        ) from None
 
 
 def _set(firsts: Mapping[str, Any], names: list[str], size: int) -> None:

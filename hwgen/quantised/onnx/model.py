@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,8 @@ class Preparation:
         unknown = [name for node in self._nodes for name in node.output if name and name not in self._shapes]
         if unknown:
             raise InputError(f"{self._path}: the shape of {unknown[0]} cannot be inferred: expected fixed sizes")
+        for node in self._nodes:
+            self._check_sizes(node)
         return QuantisedModel(
             path=self._path,
             nodes=self._nodes,
@@ -143,6 +146,28 @@ class Preparation:
             quantised=self._quantised(parameters),
             opset=self._opset,
         )
+
+    def _check_sizes(self, node: Any) -> None:
+        """Raise `InputError` for a Reshape to another number of elements, and a Resize to no certain size."""
+        named = node.input[2] if node.op_type == "Resize" and len(node.input) > 2 else ""
+        if named in self._constants and node.input[0] in self._shapes:
+            scales = self._constants.value(named).reshape(-1)
+            sizes = self._shapes[node.input[0]]
+            axes = next((one.ints for one in node.attribute if one.name == "axes"), range(len(sizes)))[: scales.size]
+            given = np.array([sizes[axis] for axis in axes])
+            exact, rounded = given * scales.astype(np.float64), given.astype(np.float32) * scales.astype(np.float32)
+            for size, scale, one, other in zip(given, scales, np.floor(exact), np.floor(rounded), strict=True):
+                if one != other:
+                    raise InputError(
+                        f"{self._path}: Resize {node.name}: {size} times {scale:.9g} is {one:g} elements to ONNX and "
+                        f"{other:g} to ONNX Runtime: expected sizes in place of scales"
+                    )
+        if node.op_type != "Reshape" or node.input[0] not in self._shapes:
+            return
+        given, made = self._shapes[node.input[0]], self._shapes[node.output[0]]
+        if prod(given) != prod(made):
+            sizes = " to ".join("x".join(map(str, shape)) for shape in (given, made))
+            raise InputError(f"{self._path}: Reshape {node.name}: {sizes}: expected as many elements")
 
     def _of_one_image(self, node: Any, rows: Mapping[str, int], count: int) -> Any:
         """A node whose constant shape names the rows of one image in place of those of all."""

@@ -36,11 +36,17 @@ class _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Requantised:
-    """Weights[M, ...] as whole numbers, perhaps beyond int8; biases and requantisation of a node."""
+    """Weights[M, ...] as whole numbers, perhaps beyond int8; biases and requantisation of a node.
+
+    Members
+    -------
+    bias_loss : the most that a bias lost when it became a whole number of sums.
+    """
 
     weights: NDArray[np.int64]
     bias: NDArray[np.int32]
     requantisation: Requantisation
+    bias_loss: float
 
     def repeated(self, found: Phases) -> "_Requantised":
         """With each channel once for each phase, and the phases' weights."""
@@ -48,7 +54,7 @@ class _Requantised:
         scales = form.scales if len(form.scales) == 1 else tuple(one for one in form.scales for _ in range(number))
         own, all_taps = (one.reshape(len(one), -1).sum(axis=1) for one in (found.weights, self.weights))
         bias = np.repeat(self.bias, number) + form.zero_in * (np.repeat(all_taps, number) - own)
-        return _Requantised(found.weights, bias.astype(np.int32), replace(form, scales=scales))
+        return _Requantised(found.weights, bias.astype(np.int32), replace(form, scales=scales), self.bias_loss)
 
 
 def _weights(found: Integers, order: Sequence[int], channel_axis: int) -> tuple[NDArray[np.int64], Float64]:
@@ -85,7 +91,8 @@ def _requantised(region: Region, sums: _Sums, source: Source, tail: Tail, axis: 
     of_sum = np.broadcast_to(sums.scales, (channels,)) * source.quantisation.scale
     signs, kept = np.sign(gain).astype(np.int64), affine.gain != 0
     weights = sums.weights * (signs * kept).reshape(-1, *[1] * (sums.weights.ndim - 1))
-    bias = np.rint((sums.bias * kept + affine.offset / gain) / of_sum) * signs
+    exact = (sums.bias * kept + affine.offset / gain) / of_sum
+    bias = np.rint(exact) * signs
     folded = bias - source.quantisation.zero * weights.reshape(channels, -1).sum(axis=1)
     if np.abs(folded).max() > MOST_BIAS:
         raise NotHardware("biases beyond 32 bits")
@@ -101,7 +108,7 @@ def _requantised(region: Region, sums: _Sums, source: Source, tail: Tail, axis: 
         low=low,
         high=high,
     )
-    return _Requantised(weights, folded.astype(np.int32), requantisation)
+    return _Requantised(weights, folded.astype(np.int32), requantisation, float(np.abs(exact - np.rint(exact)).max()))
 
 
 def _in_bytes(weights: NDArray[np.int64]) -> list[Int8]:
@@ -183,6 +190,7 @@ def _emit_convolution(
         weights=np.concatenate(parts, axis=1),
         bias=made.bias,
         requantisation=made.requantisation,
+        bias_loss=made.bias_loss,
         window=window,
         groups=groups,
     )
@@ -316,6 +324,7 @@ class ProductAnchor(Anchor):
                 weights=np.concatenate(parts, axis=1),
                 bias=made.bias,
                 requantisation=made.requantisation,
+                bias_loss=made.bias_loss,
                 own_macs=None if len(parts) == 1 else values.size * (prod(shape) // shape[-1]),
             )
         )

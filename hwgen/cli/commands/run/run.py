@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from cosim.hwc.comparison import LayerResult
 from cosim.network.nodes import NodeResult
@@ -22,7 +24,7 @@ from hwgen.campaigns.network import (
 )
 from hwgen.cli.commands.cosim import Jobs, Sim, print_failures
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
-from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
+from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std, judgement, runtime_document
 from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import (
     Json,
@@ -36,7 +38,7 @@ from hwgen.cli.console import (
 )
 from hwgen.cli.names import hardware_names
 from hwgen.cli.workload import ResidentOption, read_hardware
-from hwgen.golden.quantised.comparison import Agreement, Beside, run_beside, total
+from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.system.times import QueueName
@@ -66,13 +68,14 @@ Output = Annotated[
 class _Done:
     """A run: the network, what ran where, and ONNX Runtime on the same inputs; ``files`` by output.
 
-    ``programs`` : of a cluster, what ran as one.
+    ``outputs`` : of the model, as they follow from the hardware. ``programs`` : of a cluster, what ran as one.
     """
 
     graph: Graph
     plan: NetworkPlan | ClusterPlan
     ran: Sequence[RanLayer]
-    agreement: Agreement
+    beside: Beside
+    outputs: Mapping[str, NDArray]
     files: dict[str, str]
     programs: Sequence[RanProgram] = ()
 
@@ -112,7 +115,13 @@ class _Done:
     def holds(self) -> bool:
         """Whether all checks hold, in the hardware and against ONNX Runtime."""
         passed = all(one.passed for one in self.ran) and all(one.passed for one in self.programs)
-        return passed and self.agreement.holds
+        return passed and self.beside.holds and not self.strayed
+
+    @property
+    def strayed(self) -> list[str]:
+        """Outputs that do not follow from the hardware as they do from the integer reference."""
+        wanted = self.beside.outputs
+        return [name for name, made in self.outputs.items() if not np.array_equal(made, wanted[name], equal_nan=True)]
 
 
 def run(
@@ -175,8 +184,9 @@ def run(
                 network_values(graph, one, [layer for layer in ran if layer.image == at])
                 for at, one in enumerate(tensors)
             ]
-    files = _written(graph, beside, values, output)
-    done = _Done(graph, plan, ran, total(beside.agreements), files, programs)
+    outputs = {name: joined([outside(graph, name, one) for one in values]) for name in graph.outputs}
+    files = write_arrays(output, replace(beside, outputs=outputs), tensors=False)
+    done = _Done(graph, plan, ran, beside, outputs, files, programs)
     document = _document(done)
     write_atomically(output / "run.html", run_page(document, machine.name).encode())
     if as_json:
@@ -185,12 +195,6 @@ def run(
         _print(done)
         typer.echo(f"The page of the run: {output / 'run.html'}")
     return 0 if done.holds else 1
-
-
-def _written(graph: Graph, beside: Beside, values: Sequence[dict[str, Any]], folder: Path) -> dict[str, str]:
-    """Write the outputs that follow from the hardware's; their files, relative to the folder."""
-    outputs = {name: joined([outside(graph, name, one) for one in values]) for name in graph.outputs}
-    return write_arrays(folder, replace(beside, outputs=outputs), tensors=False)
 
 
 def _print(done: _Done) -> None:
@@ -235,10 +239,15 @@ def _print(done: _Done) -> None:
     for name in (name for name in done.host if name in labels):
         reason = refused.get(name)
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
-    whole = done.agreement
+    whole = done.beside.whole
     typer.echo(
-        f"The integer reference against ONNX Runtime: {whole.equal:.4%} equal, largest difference {whole.largest}"
+        f"The integer reference against ONNX Runtime: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
+        f"largest difference {whole.largest:g}"
     )
+    for line in judgement(done.beside):
+        typer.echo(printable(line))
+    for name in done.strayed:
+        typer.echo(printable(f"output {name}: it does not follow from the hardware as from the integer reference"))
 
 
 def _print_programs(done: _Done) -> None:
@@ -338,7 +347,7 @@ def _document(done: _Done) -> dict[str, Any]:
         "host": done.host,
         "refused": refusals(done.graph, done.plan.refused),
         "zeros": {name: round(share, 4) for name, share in done.zeros.items()},
-        "onnxruntime": {"equal": done.agreement.equal, "largest_difference": done.agreement.largest},
+        "onnxruntime": runtime_document(done.beside),
         "layers": layers,
         "cycles": {"predicted": predicted, "measured": measured},
         "utilisation": round(done.utilisation, 4),
