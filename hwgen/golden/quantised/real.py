@@ -290,7 +290,7 @@ def _averaged(step: _Step) -> Bounded | None:
         if operator == "AveragePool":
             return windowed.average(array, settings, made)
         if operator == "GlobalAveragePool":
-            return array.mean(axis=tuple(range(2, array.ndim)), keepdims=True)
+            return np.asarray(array.mean(axis=tuple(range(2, array.ndim)), keepdims=True))
         return step.run({0: array})
 
     terms = max(step.first.value.size // max(int(np.prod(made)), 1), int(np.prod(settings.get("kernel_shape", [1]))))
@@ -307,7 +307,7 @@ def _greatest(step: _Step) -> Bounded | None:
         if operator == "MaxPool":
             return windowed.greatest(array, settings, made)
         if operator == "GlobalMaxPool":
-            return array.max(axis=tuple(range(2, array.ndim)), keepdims=True)
+            return np.asarray(array.max(axis=tuple(range(2, array.ndim)), keepdims=True))
         return step.run({0: array})
 
     return step.first.mapped(most)

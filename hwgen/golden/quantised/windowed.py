@@ -21,7 +21,7 @@ def convolution(data: Float64, weights: Float64, settings: Settings, made: Seque
     split = weights.reshape(groups, -1, *weights.shape[1:])
     for tap, part in _taps(data, kernel, settings, made[2:], 0.0):
         inputs = part.reshape(part.shape[0], groups, -1, *made[2:])
-        found += np.einsum("gmc,ngc...->ngm...", split[(..., *tap)], inputs, optimize=True)
+        found += np.einsum("gmc,ngc...->ngm...", split[_last(*tap)], inputs, optimize=True)
     return found.reshape(*made)
 
 
@@ -49,9 +49,10 @@ def transposed_convolution(data: Float64, weights: Float64, settings: Settings, 
             slice(at * apart, at * apart + step * (size - 1) + 1, step)
             for at, apart, step, size in zip(tap, dilations, strides, given, strict=True)
         )
-        found[(..., *where)] += np.einsum("gcm,ngc...->ngm...", split[(..., *tap)], inputs, optimize=True)
+        found[_last(*where)] += np.einsum("gcm,ngc...->ngm...", split[_last(*tap)], inputs, optimize=True)
     kept = tuple(slice(begin, begin + size) for begin, size in zip(first, made[2:], strict=True))
-    return found[(..., *kept)].reshape(*made)
+    cut: Float64 = found[_last(*kept)].reshape(*made)
+    return cut
 
 
 def average(data: Float64, settings: Settings, made: Sequence[int]) -> Float64:
@@ -77,6 +78,11 @@ def greatest(data: Float64, settings: Settings, made: Sequence[int]) -> Float64:
     for _, part in _taps(data, settings["kernel_shape"], settings, made[2:], -np.inf):
         np.maximum(found, part, out=found)
     return found
+
+
+def _last(*places: int | slice) -> Any:
+    """These places of the last axes, of all others everything."""
+    return (..., *places)
 
 
 def _each(settings: Settings, name: str, kernel: Sequence[int]) -> list[int]:
@@ -119,4 +125,4 @@ def _taps(
             slice(at * apart, at * apart + (output - 1) * step + 1, step)
             for at, apart, step, output in zip(tap, dilations, strides, outputs, strict=True)
         )
-        yield tap, padded[(..., *where)]
+        yield tap, padded[_last(*where)]

@@ -164,10 +164,10 @@ class Preparation:
                     )
         if node.op_type != "Reshape" or node.input[0] not in self._shapes:
             return
-        given, made = self._shapes[node.input[0]], self._shapes[node.output[0]]
-        if prod(given) != prod(made):
-            sizes = " to ".join("x".join(map(str, shape)) for shape in (given, made))
-            raise InputError(f"{self._path}: Reshape {node.name}: {sizes}: expected as many elements")
+        before, made = self._shapes[node.input[0]], self._shapes[node.output[0]]
+        if prod(before) != prod(made):
+            change = " to ".join("x".join(map(str, shape)) for shape in (before, made))
+            raise InputError(f"{self._path}: Reshape {node.name}: {change}: expected as many elements")
 
     def _of_one_image(self, node: Any, rows: Mapping[str, int], count: int) -> Any:
         """A node whose constant shape names the rows of one image in place of those of all."""

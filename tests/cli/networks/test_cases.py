@@ -115,7 +115,10 @@ def test_the_reference_is_what_onnx_runtime_makes(run: Run, tmp_path: Path, name
     hosts = [(node["kind"], node["reason"]) for node in document["nodes"] if node["kind"][0].isupper()]
     assert tuple(hosts) == ends.reasons
     assert sum(node["kind"] in WEIGHTED for node in document["nodes"]) == ends.layers
-    assert all(one["largest_difference"] == 0 for one in document["onnxruntime"]["end_to_end"].values())
+    beside = document["onnxruntime"]
+    assert beside["holds"]
+    moved = beside["ties"] + beside["apart"] + beside["fused"]
+    assert moved or all(one["largest_difference"] == 0 for one in beside["end_to_end"].values())
 
 
 def simulated(run: Run, folder: Path, hardware: Path, name: str) -> None:

@@ -199,6 +199,7 @@ def runtime_document(beside: Beside) -> dict[str, Any]:
         "largest_difference": whole.largest,
         "ties": whole.ties,
         "apart": whole.apart,
+        "fused": beside.fused,
         "holds": beside.holds,
         "nodes": [
             {

@@ -232,7 +232,8 @@ def _print(done: _Done) -> None:
         f"{len(done.plan.layers)} layers, {share:.2%} of all MACs: {done.cycles[1]:,} cycles "
         f"({done.cycles[0]:,} predicted), MAC utilisation {done.utilisation:.3f}"
     )
-    refused = {one.name: one.reason for one in done.graph.nodes if isinstance(one, HostOperator)} | done.plan.refused
+    reasons = {one.name: one.reason for one in done.graph.nodes if isinstance(one, HostOperator)}
+    refused = {**reasons, **done.plan.refused}
     labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
     for name, share in done.zeros.items():
         typer.echo(f"{labels[name]} {name}: {share:.0%} of its multiplications are not the model's own")
