@@ -19,7 +19,12 @@ def stages(what: str) -> Iterator[Callable[[str], None]]:
     """Yields what to call with the name of each stage: a line on standard error, on a terminal with its seconds."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda stage: typer.echo(printable(f"{what}: {stage}"), err=True)
+
+        def tell(stage: str) -> None:
+            now(f"{what}: {stage}")
+            typer.echo(printable(f"{what}: {stage}"), err=True)
+
+        yield tell
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:

@@ -35,8 +35,11 @@ class Progress:
         self._said = time.monotonic()
         self._tell(line, done, known)
 
-    def look(self, titles: Mapping[str, str], share: Callable[[], tuple[int, int]]) -> None:
-        """Look at which of the steps, given by key, are under way, unless that was done just now."""
+    def look(self, titles: Mapping[str, str], share: Callable[[], tuple[int, int]], besides: str = "") -> None:
+        """Look at which of the steps, given by key, are under way, unless that was done just now.
+
+        ``besides`` : what is to be told with it.
+        """
         if time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
@@ -53,7 +56,8 @@ class Progress:
                 new[key, stage] = f"{what} ..."
         more = [f"{len(lines) - SHOWN_STEPS} more"] if len(lines) > SHOWN_STEPS else []
         waiting = f"{len(titles)} step{'' if len(titles) == 1 else 's'} to be begun"
-        self._shown("; ".join([*lines[:SHOWN_STEPS], *more]) or waiting, *share())
+        under_way = "; ".join([*lines[:SHOWN_STEPS], *more]) or waiting
+        self._shown("; ".join(filter(None, (besides, under_way))), *share())
         if new and time.monotonic() - self._said >= SILENT_SECONDS:
             self._known |= set(new)
             self.say("; ".join(new.values()), *share())

@@ -111,14 +111,14 @@ class Sweep:
     # --- steps ---
 
     def _share(self) -> tuple[int, int]:
-        """How many rows have all that was asked for, or the reason why not; and how many there are."""
+        """How many rows are there, but for their area, or have the reason why not; and how many there are to be."""
         number = 0
         for one in self.question.configurations:
             for layer in self._layers:
                 record = self._work.records.get(self._planning.get((one, layer.name), ""))
                 where = one, layer.name
-                steps = [found[where] for found in (self._simulation, self._synthesis) if where in found]
-                there = where in self._missing or all(step.key in self._work.records for step in steps)
+                step = self._simulation.get(where)
+                there = where in self._missing or step is None or step.key in self._work.records
                 number += record is not None and (record["status"] != "done" or there)
         return number, len(self._layers) * len(self.question.configurations)
 

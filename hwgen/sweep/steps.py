@@ -33,6 +33,8 @@ __all__ = ["Kind", "Step", "Tell", "build_step", "cluster_plan_step", "cluster_s
            "curve_step", "key_of", "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
 
 Tell = Callable[[str], None]
+AFTER_ALL_OTHERS = -1.0
+"""Urgency of what takes so long that rows would wait for it: first they have what was simulated."""
 Kind = Literal[
     "plan", "build", "simulate", "synthesise", "curve", "plan-cluster", "simulate-cluster", "front", "predict-stack",
     "simulate-stack",
@@ -100,7 +102,7 @@ def simulate_step(row: Row, seed: int) -> Step:
 def synthesise_step(parameters: Synthesised, device: Device, title: str, seconds: float) -> Step:
     """Area by block and clock; how long its tools may take makes no other result."""
     key = key_of("synthesise", design_of(parameters), asdict(device))
-    return Step("synthesise", key, f"synthesis {title}", (parameters, device, seconds), 1e4)
+    return Step("synthesise", key, f"synthesis {title}", (parameters, device, seconds), AFTER_ALL_OTHERS)
 
 
 def curve_step(layer: Layer, sizes: Sequence[int]) -> Step:

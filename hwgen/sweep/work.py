@@ -89,6 +89,7 @@ class Work:
         self._tries: dict[str, int] = defaultdict(int)
         self._waiting: dict[str, list[Callable[[Record], None]]] = {}
         self._titles: dict[str, str] = {}
+        self._syntheses: set[str] = set()
         self._farm: Farm | None = None
         self._interrupted = False
         self._kept, self._keep_seconds = time.monotonic(), 0.0
@@ -121,6 +122,8 @@ class Work:
 
     def want(self, step: Step, then: Callable[[Record], None] = nothing) -> None:
         """Submit a step unless its record is kept; then do what follows from it."""
+        if step.kind == "synthesise":
+            self._syntheses.add(step.key)
         known = self.records.get(step.key) or self._store.get(step.key)
         if known is not None:
             self.records[step.key] = known
@@ -170,7 +173,8 @@ class Work:
             if arrived is not None:
                 self._arrived(*arrived)
                 news = True
-            self._progress.look({key: self._titles[key] for key in self._waiting}, self._share)
+            titles = {key: self._titles[key] for key in self._waiting}
+            self._progress.look(titles, self._share, self._synthesised())
             if self._interrupted:
                 raise KeyboardInterrupt
             if news and time.monotonic() - self._kept > max(KEEP_SECONDS, KEEP_SHARE * self._keep_seconds):
@@ -179,6 +183,11 @@ class Work:
                 self._kept = time.monotonic()
                 self._keep_seconds = self._kept - began
                 news = False
+
+    def _synthesised(self) -> str:
+        """How many designs are synthesised, of those that are wanted: each once, however many rows have it."""
+        done = sum(key in self.records for key in self._syntheses)
+        return f"{done} of {len(self._syntheses)} designs synthesised" if self._syntheses else ""
 
     def _submit(self, step: Step) -> None:
         if self._farm is None:

@@ -37,7 +37,9 @@ from hwgen.sweep.store import Store
 from hwgen.sweep.synthesis import area_cells
 from hwgen.sweep.tables.columns import COLUMNS, CURVES
 from hwgen.sweep.tables.files import write_results
+from hwgen.sweep.tables.merge import known_tables
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
+from hwgen.tools.toolchain import ToolError
 from tests.cli.command_line import Answer, Run, refused
 from tests.sweep.points import layers_named
 
@@ -409,6 +411,30 @@ def test_what_a_worker_cannot_keep_is_answered_all_the_same(tmp_path: Path, monk
 
     monkeypatch.setattr(Store, "put", full)
     assert attempt(simulate_step(row, 0), Order(str(tmp_path), 1.0)) == done
+
+
+def test_tables_without_pyarrow_are_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = layers_named("a")
+    (row,) = rows_of(plan_of(*layers))
+    question = Question(layers, (row.configuration,), simulate=False)
+    cells = row_of(
+        row, point="p", optimum=100, asked=question.asked(row.configuration), file="s.yaml", simulated=None, area=None
+    )
+    outcome = Outcome([cells], [], {"s.yaml": "text"})
+    with monkeypatch.context() as without:
+        without.setattr("hwgen.sweep.tables.merge.find_spec", lambda name: None)
+        written = write_results(tmp_path, outcome, question)
+        assert {file.name for file in tmp_path.iterdir()} == {
+            "store", "results.csv", "curves.csv", "schema.json", "provenance.json", "s.yaml",
+        }  # fmt: skip
+        assert known_tables(tmp_path) == written
+    # With pyarrow the next sweep goes on from there, and has Parquet; without it again that cannot be read.
+    assert write_results(tmp_path, Outcome(), question).rows == [cells]
+    assert pyarrow.parquet.read_table(tmp_path / "results.parquet").to_pylist() == [cells]
+    assert not (tmp_path / "store" / "tables.json").exists()
+    monkeypatch.setattr("hwgen.sweep.tables.merge.find_spec", lambda name: None)
+    with pytest.raises(ToolError, match="its Parquet needs pyarrow"):
+        known_tables(tmp_path)
 
 
 def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from hwgen.sweep.depth_first.request import DepthFirstQuestion
 from hwgen.sweep.depth_first.run import DepthFirstSweep
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.run import Sweep
+from hwgen.sweep.steps import curve_step, synthesise_step
 from hwgen.sweep.tables.areas import AREA_NAMES, AREAS
 from hwgen.sweep.tables.files import write_results
 from hwgen.sweep.tables.merge import known_tables
@@ -87,6 +88,21 @@ def test_all_of_a_cluster_is_in_its_row(tmp_path: Path) -> None:
     # A look at the model keeps all of it.
     later = Question((layer,), configurations, simulate=False)
     assert write_results(tmp_path, Sweep(later, tmp_path / "other").run(), later).areas == tables.areas
+
+
+def test_rows_are_there_before_their_area(tmp_path: Path) -> None:
+    """Syntheses come last, each design once, and what is under way says how many there are."""
+    layers = layers_named("a", "b", "c")
+    question = Question(layers, (Configuration("shared", 512, lanes=ALONG_X),), simulate=False, synthesise=True)
+    told: list[tuple[str, int, int]] = []
+    shown: list[tuple[str, int, int]] = []
+    sweep = Sweep(question, tmp_path, tell=lambda *line: told.append(line), look=lambda *line: shown.append(line))
+    assert sweep.run().attempts["synthesise"] == 1
+    (synthesised,) = (done for line, done, known in told if line.startswith("synthesis shared 512"))
+    assert (synthesised, told[0][2]) == (3, 3)
+    assert ("0 of 1 designs synthesised; 1 step to be begun", 3, 3) in shown
+    step = synthesise_step(HwcParameters(("m",), 1, 1, 1, 64, 64, 128), Device(), "one", 1.0)
+    assert step.urgency < 0 <= curve_step(layers[0], [64]).urgency
 
 
 def pipelines(folder: Path) -> Outcome:

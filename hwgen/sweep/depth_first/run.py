@@ -123,7 +123,8 @@ class DepthFirstSweep:
         return done + missing, missing + sum(map(len, rows.values()))
 
     def _settled(self, point: PipelinePoint, number: int) -> bool:
-        return all(step.key in self._work.records for step in self._steps[point, number])
+        steps = [step for step in self._steps[point, number] if step.kind != "synthesise"]
+        return all(step.key in self._work.records for step in steps)
 
     # --- the table ---
 

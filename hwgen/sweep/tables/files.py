@@ -1,4 +1,4 @@
-"""The results of a folder's sweeps as files: CSV and Parquet with the same rows, schema, provenance, schedules."""
+"""The results of a folder's sweeps as files: CSV, with pyarrow Parquet, too; schema, provenance, schedules."""
 
 import csv
 import io
@@ -11,11 +11,10 @@ from hwgen.ir.document import json_text, write_atomically
 from hwgen.sweep.request import Outcome
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.tables.column import Column
-from hwgen.sweep.tables.merge import TABLES, Tables, known_tables, schema
+from hwgen.sweep.tables.merge import TABLES, Tables, known_tables, rows_file, schema, writes_parquet
 from hwgen.tools.processes import locked
-from hwgen.tools.toolchain import ToolError
 
-__all__ = ["require_parquet", "write_results"]
+__all__ = ["write_results"]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -31,19 +30,12 @@ class Asked(Protocol):
         """What the results depend on besides the rows' own cells."""
 
 
-def require_parquet() -> None:
-    """`ToolError` if Parquet cannot be written."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError:
-        raise ToolError("Parquet needs pyarrow (in the checkout: pip install '.[sweep]')") from None
-
-
 def write_results(folder: Path, outcome: Outcome, question: Asked) -> Tables:
     """Put a sweep's rows into the tables of its folder; each file is written whole.
 
-    The tables that have rows, each as CSV and Parquet, ``schema.json``, ``provenance.json`` with an entry for each
-    sweep that a row is from, and the schedules with their hardware, or solutions. What earlier sweeps left stays.
+    The tables that have rows, each as CSV and, with pyarrow, Parquet, ``schema.json``, ``provenance.json`` with an
+    entry for each sweep that a row is from, and the schedules with their hardware, or solutions. What earlier sweeps
+    left stays.
     """
     store = folder / "store"
     store.mkdir(parents=True, exist_ok=True)
@@ -63,9 +55,15 @@ def write_results(folder: Path, outcome: Outcome, question: Asked) -> Tables:
         provenance = {"format": schema()["format"], "kind": "provenance", "questions": tables.questions}
         write_atomically(folder / "schema.json", json_text(schema()))
         write_atomically(folder / "provenance.json", json_text(provenance))
-        for name, table in reversed(tables.named().items()):
+        named = tables.named()
+        if not writes_parquet():
+            write_atomically(rows_file(folder), json_text(named))
+        for name, table in reversed(named.items()):
             write_atomically(folder / f"{name}.csv", _csv(TABLES[name], table))
-            _write_parquet(folder / f"{name}.parquet", TABLES[name], table, provenance)
+            if writes_parquet():
+                _write_parquet(folder / f"{name}.parquet", TABLES[name], table, provenance)
+        if writes_parquet():
+            rows_file(folder).unlink(missing_ok=True)
     return tables
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from hwgen.sweep.tables.areas import AREA_NAMES, AREAS
 from hwgen.sweep.tables.column import Column
 from hwgen.sweep.tables.columns import COLUMNS, CURVES, FORMAT
 from hwgen.sweep.tables.pipelines import FRONTS, PIPELINES
+from hwgen.tools.toolchain import ToolError
 
-__all__ = ["ADDED", "TABLES", "Tables", "known_tables", "schema"]
+__all__ = ["ADDED", "TABLES", "Tables", "known_tables", "rows_file", "schema", "writes_parquet"]
 
 TABLES: dict[str, Sequence[Column]] = {
     "results": COLUMNS,
@@ -127,21 +129,32 @@ def schema() -> dict[str, Any]:
     return {"format": FORMAT, "kind": "sweep", **columns}
 
 
-def known_tables(folder: Path) -> Tables:
-    """The tables that a folder has so far; `InputError` if they are of another version."""
-    import pyarrow.parquet
+def writes_parquet() -> bool:
+    """Whether tables are written as Parquet, too: whether pyarrow is there."""
+    return find_spec("pyarrow") is not None
 
-    files = {name: folder / f"{name}.parquet" for name in TABLES}
-    if not any(file.exists() for file in files.values()):
+
+def rows_file(folder: Path) -> Path:
+    """Where the rows of a folder are kept while it has no Parquet, which alone has them without loss."""
+    return folder / "store" / "tables.json"
+
+
+def known_tables(folder: Path) -> Tables:
+    """The tables that a folder has so far; `InputError` if they are of another version, `ToolError` if they are
+    Parquet and pyarrow is not there."""
+    there = {name: file for name in TABLES if (file := folder / f"{name}.parquet").exists()}
+    kept = rows_file(folder)
+    if not there and not kept.exists():
         return Tables()
+    if there and not writes_parquet():
+        raise ToolError(f"{folder}: its Parquet needs pyarrow (in the checkout: pip install '.[sweep]')")
     try:
         known = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
         if not _readable(known):
             raise InputError(f"-o: {folder}: its results are of another version of hwgen: expected another folder")
         provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-        there = {name: file for name, file in files.items() if file.exists()}
-        found: dict[str, list[Cells]] = {name: [] for name in files}
-        found |= {name: pyarrow.parquet.read_table(file).to_pylist() for name, file in there.items()}
+        found: dict[str, list[Cells]] = {name: [] for name in TABLES}
+        found |= _parquet(there) if there else json.loads(kept.read_text(encoding="utf-8"))
         rows = [_of_today(row) for row in found["results"]]
         more = (found[name] for name in ("pipelines", "fronts", "areas"))
         return Tables(rows, found["curves"], provenance["questions"], *more)
@@ -152,6 +165,12 @@ def known_tables(folder: Path) -> Tables:
         raise InputError(
             f"-o: {folder}: its results cannot be read ({reason}): expected a folder of sweeps"
         ) from None
+
+
+def _parquet(files: Mapping[str, Path]) -> dict[str, list[Cells]]:
+    import pyarrow.parquet
+
+    return {name: pyarrow.parquet.read_table(file).to_pylist() for name, file in files.items()}
 
 
 def _readable(known: Any) -> bool:

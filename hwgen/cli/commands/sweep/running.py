@@ -15,8 +15,8 @@ from hwgen.ir.document import InputError
 from hwgen.sweep.farm import Place
 from hwgen.sweep.request import Outcome
 from hwgen.sweep.rows import Cells
-from hwgen.sweep.tables.files import Asked, require_parquet, write_results
-from hwgen.sweep.tables.merge import Tables, known_tables
+from hwgen.sweep.tables.files import Asked, write_results
+from hwgen.sweep.tables.merge import Tables, known_tables, writes_parquet
 from hwgen.tools.machine import processors
 from hwgen.tools.toolchain import require_tools
 
@@ -43,8 +43,9 @@ class Running:
         """Refuse before anything is done: a tool is missing, or the folder has other results."""
         if simulate:
             require_tools("verilator", waves=False)
-        require_parquet()
         known_tables(self.folder)
+        if not writes_parquet():
+            sys.stderr.write("tables as CSV alone: Parquet needs pyarrow (in the checkout: pip install '.[sweep]')\n")
 
     def run(self, sweep: Callable[..., Any], question: Asked) -> tuple[Outcome, Tables]:
         """The outcome of a sweep of this kind, and all tables that the folder has then."""
@@ -70,7 +71,8 @@ class Running:
         """Name the table and the files beside it, and the rows that were there before."""
         earlier = len(table) - len(outcome)
         rows = f"{len(table)} rows{f', {earlier} of them from earlier sweeps' if earlier else ''}"
-        files = f"{name}.parquet, schema.json, provenance.json, {more}"
+        parquet = f"{name}.parquet, " if writes_parquet() else ""
+        files = f"{parquet}schema.json, provenance.json, {more}"
         typer.echo(f"{self.folder / f'{name}.csv'} ({rows}), {files}")
 
     @staticmethod
