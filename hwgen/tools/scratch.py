@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["outside", "own_scratch", "remove_left_behind", "scratch"]
+__all__ = ["outside", "own_scratch", "remove_left_behind", "remove_own_scratch", "scratch"]
 
 PREFIX = "hwgen-run-"
 
@@ -39,6 +39,13 @@ def outside(variables: Mapping[str, str]) -> dict[str, str]:
         if _Own.outside is not None:
             found["TMPDIR"] = _Own.outside
     return found
+
+
+def remove_own_scratch() -> None:
+    """Remove the folder where the process ends at once."""
+    folder = own_scratch()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

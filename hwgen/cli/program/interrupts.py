@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 2.0
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Within it, Ctrl-C ends the process at once and without a message: there is nothing yet to be cleaned up.
+    """Within it, Ctrl-C ends the process at once and without a message: nothing is at work yet.
 
     An exception would not do: Python's import system and extension modules print it, or turn it into another one.
     Where Ctrl-C is ignored or has another handler already, and outside the main thread, nothing is changed.
@@ -71,13 +71,12 @@ class _Interrupts:
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
         """Ctrl-C."""
-        stop_all = getattr(sys.modules.get("hwgen.tools.processes"), "stop_all", None)
-        if stop_all is not None:  # else nothing was started yet
-            stop_all()
+        _call("processes", "stop_all")
         if self._first is None:
             self._first = time.monotonic()
             raise KeyboardInterrupt
         if time.monotonic() - self._first > PATIENCE_SECONDS:
+            _call("scratch", "remove_own_scratch")
             os._exit(INTERRUPTED)
 
     def terminate(self, number: int, frame: FrameType | None) -> None:
@@ -90,4 +89,12 @@ class _Interrupts:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
+    _call("scratch", "remove_own_scratch")
     os._exit(INTERRUPTED)
+
+
+def _call(module: str, name: str) -> None:
+    """Call a function of a module of `hwgen.tools`; where it has not been imported there is nothing to be done."""
+    function = getattr(sys.modules.get(f"hwgen.tools.{module}"), name, None)
+    if function is not None:
+        function()

@@ -42,9 +42,11 @@ def interrupted_at(module: str, *arguments: str, ignored: bool = False) -> "subp
 
 
 @pytest.mark.parametrize("module", ["hwgen.cli.program.program", "hwgen.cli.commands.predict.predict", "numba"])
-def test_it_ends_without_a_word(module: str) -> None:
+def test_it_ends_without_a_word(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     answer = interrupted_at(module, "predict", "none.yaml")
     assert (answer.returncode, answer.stdout, answer.stderr) == (130, "", "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_ignored_it_stays_ignored() -> None:
