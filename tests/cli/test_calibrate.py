@@ -29,6 +29,21 @@ def test_a_cluster(run: Run, tmp_path: Path) -> None:
     assert load_hardware(target).cluster == found
 
 
+def test_comments_stay(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "h.yaml"
+    text = (
+        "# mine\nformat: 1\nkind: hardware\nname: h  # named\ncluster:\n  hwcs: 2   # two\n  tcdm: 65536\n# the end\n"
+    )
+    file.write_text(text)
+    assert run("calibrate", file, "--tiles", 20).status == 0
+    lines = file.read_text().splitlines()
+    assert [line for line in lines if not line.startswith(("  load: {", "  store: {"))] == text.splitlines()
+    assert len(lines) == len(text.splitlines()) + 2
+    first = file.read_text()
+    assert run("calibrate", file, "--tiles", 20).status == 0
+    assert file.read_text() == first
+
+
 def test_a_single_hwc_has_no_dma(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "h.yaml"
     save_hardware(Hardware(name="h"), file)

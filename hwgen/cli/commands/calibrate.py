@@ -11,8 +11,9 @@ from hwgen.arch.dma import DmaParameters
 from hwgen.cli.console import Json, note, print_json, print_table
 from hwgen.cli.names import hardware_names
 from hwgen.ir.builtin import named_file
-from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Cluster, DmaCost, Dram, load_hardware, save_hardware
+from hwgen.ir.document import InputError, parse_yaml, write_atomically
+from hwgen.ir.edited import edited
+from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware, load_hardware
 from hwgen.model.dma.fit import CostFit, fit_cost
 
 __all__ = ["calibrate"]
@@ -57,9 +58,8 @@ def calibrate(
         way: DmaCost(transfer=round(fit.transfer, 2), run=round(fit.run, 3), byte=round(fit.byte, 5))
         for way, fit in fits.items()
     }
-    calibrated = found.cluster.model_copy(update=costs)
     target = output or file
-    save_hardware(found.model_copy(update={"cluster": calibrated}), target)
+    _keep(file, target, found.model_copy(update={"cluster": found.cluster.model_copy(update=costs)}))
     if as_json:
         print_json({"file": str(target), "tiles": tiles, **{way: _as_json(fit) for way, fit in fits.items()}})
         return
@@ -68,6 +68,16 @@ def calibrate(
              *(f"{100 * value:.1f} %" for value in (fit.mean, fit.percentile_95, fit.largest))]
             for way, fit in fits.items()]  # fmt: skip
     print_table(f"cycles of the DMA over {tiles} random tiles each, now in {target}", columns, rows)
+
+
+def _keep(file: Path, target: Path, calibrated: Hardware) -> None:
+    """Write the text of the file with what was found in it; its comments and all else stay."""
+    assert calibrated.cluster is not None
+    cluster = calibrated.cluster.model_dump(mode="json", include={"load", "store"})
+    text = edited(file.read_bytes().decode(), "cluster", cluster)
+    if Hardware.from_data(parse_yaml(text, str(file)), str(file)) != calibrated:
+        raise InputError(f"{file}: cluster: expected its keys written out where they stand, to keep the costs there")
+    write_atomically(target, text)
 
 
 def _fit(cluster: Cluster, tiles: int, seed: int, *, loads: bool) -> CostFit:
