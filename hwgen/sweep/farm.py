@@ -258,9 +258,10 @@ class Farm:
             if place == address:
                 del self._checks[future]
                 self._say(f"worker {worker.name} has left before it was checked")
+        over = worker.ends is not None and time.monotonic() > worker.ends - MUSTER_SECONDS
         for future, (_, place) in list(self._under_way.items()):
             if place == address:
-                self._lost(future)
+                self._lost(future, _OVER if over else _DIED)
 
     def _tell_alone(self) -> None:
         """Say why there is no worker, after a minute; `ToolError` after the limit."""
@@ -304,17 +305,17 @@ class Farm:
             return  # its worker has left with the answer, as `_muster` will see
         record, reason = self._answer(future)
         if reason == _DIED:
-            self._lost(future)
+            self._lost(future, _DIED)
             return
         step = self._taken(future)
         self._settled.append((step, record if record is not None else {"status": "failed", "reason": reason}))
 
-    def _lost(self, future: Any) -> None:
-        """A step's worker has died."""
+    def _lost(self, future: Any, reason: str) -> None:
+        """A step's worker has died, or its time was over."""
         begun = future.key in self._begun
         step = self._taken(future)
         if begun:
-            self._settled.append((step, {"status": "failed", "reason": _DIED}))
+            self._settled.append((step, {"status": "failed", "reason": reason}))
         else:
             self.submit(step)
 
@@ -345,6 +346,7 @@ class Farm:
 
 
 _DIED = "its worker died"
+_OVER = "its worker's time was over before it was done (--walltime)"
 
 
 def _name(worker: _Worker) -> str:

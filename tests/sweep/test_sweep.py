@@ -370,6 +370,7 @@ def test_what_has_no_effect_where_a_sweep_runs_is_refused(
     for option, value in {"--queue": "main", "--walltime": "12:00", "--job-memory": "4GiB"}.items():
         refused(run(*sweep, option, value), f"{option}: expected with --farm")
         refused(run(*sweep, option, value, "--scheduler", "tcp://h:1"), f"{option}: expected with --farm")
+    refused(run(*sweep, "--synth-limit", 9), "--synth-limit: expected with --synth")
     refused(run(*sweep, "--worker-limit", 9), "--worker-limit: expected with --farm or --scheduler")
     refused(run(*sweep, "-j", 2, "--scheduler", "tcp://h:1"), "--jobs: expected without --scheduler")
     monkeypatch.setattr("hwgen.sweep.jobs.shutil.which", lambda name: name)

@@ -92,7 +92,7 @@ def test_a_worker_of_other_sources_gets_no_step_and_is_named_once(monkeypatch: p
 
 def test_a_worker_without_hwgen_is_named_and_lives(tmp_path: Path) -> None:
     (tmp_path / "hwgen.py").write_text("raise ModuleNotFoundError('No module named hwgen')\n", encoding="utf-8")
-    with opened(0, processes=True) as (some, cluster, told):
+    with opened(0, processes=True, patience=20) as (some, cluster, told):
         command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny",
                    "--name", "bare", "--local-directory", str(tmp_path), "--no-dashboard"]  # fmt: skip
         environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -134,6 +134,30 @@ def test_a_death_costs_the_step_that_had_begun_alone(monkeypatch: pytest.MonkeyP
         {"status": "failed", "reason": "its worker died"}, *[{"status": "done"}] * 4
     ]  # fmt: skip
     assert records[0][0].title == "step 0"
+
+
+def test_a_step_that_outlasts_its_worker_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def attempted(step: Step, order: Order) -> dict[str, Any]:
+        begun.set()
+        over.wait(60)
+        return {"status": "done"}
+
+    monkeypatch.setattr(farm, "attempt", attempted)
+    monkeypatch.setattr(farm, "_report", lambda: {**GOOD, "life": 1.0})
+    with opened(1) as (some, cluster, _):
+        some.submit(steps(1)[0])
+        for arrived in some.records(0.02):
+            if arrived is not None:
+                break
+            if begun.is_set() and not over.is_set():
+                time.sleep(1.0)
+                (address,) = cluster.scheduler.workers
+                cluster.sync(cluster.scheduler.remove_worker, address, stimulus_id="end", expected=True, close=False)
+                over.set()
+        assert arrived is not None
+        assert arrived[1]["reason"] == "its worker's time was over before it was done (--walltime)"
 
 
 def test_the_most_urgent_step_is_begun_first() -> None:

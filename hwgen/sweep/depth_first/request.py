@@ -11,7 +11,7 @@ from hwgen import __version__
 from hwgen.arch.dram import DramPort
 from hwgen.ir.names import plain_name
 from hwgen.ir.network import Network
-from hwgen.sweep.request import PACKAGES, SYNTHESIS_PACKAGES, timing_text
+from hwgen.sweep.request import PACKAGES, SYNTHESIS_PACKAGES, SYNTHESIS_SECONDS, timing_text
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.steps import code_digest
 from hwgen.synth.ecp5 import Device
@@ -55,7 +55,7 @@ class DepthFirstQuestion:
     synthesise: bool = False
     seed: int = 0
     device: Device = field(default_factory=Device)
-    synthesis_seconds: float = 1200.0
+    synthesis_seconds: float = SYNTHESIS_SECONDS
     own_set: bool = False
 
     def points(self) -> Iterator[PipelinePoint]:

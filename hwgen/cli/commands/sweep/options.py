@@ -116,7 +116,8 @@ Synth = Annotated[
     bool, typer.Option("--synth", help="Synthesise each HWC, cluster or pipeline: area by block, and clock.")
 ]
 SynthLimit = Annotated[
-    float, typer.Option("--synth-limit", min=1, metavar="SECONDS", help="With --synth: time limit of each tool.")
+    float | None,
+    typer.Option("--synth-limit", min=1, metavar="SECONDS", help="With --synth: time limit of each tool (1200)."),
 ]
 Simulate = Annotated[bool, typer.Option("--sim/--no-sim", help="Simulate, or only use the model.")]
 Scale = Annotated[

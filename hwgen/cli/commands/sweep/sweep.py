@@ -49,7 +49,7 @@ from hwgen.cli.console import Json, buffer_sizes, is_given, printable, require_f
 from hwgen.cli.coverage import Partial, covered
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
-from hwgen.sweep.request import Question
+from hwgen.sweep.request import SYNTHESIS_SECONDS, Question
 from hwgen.sweep.run import Sweep
 
 __all__ = ["sweep"]
@@ -77,7 +77,7 @@ def sweep(
     phases: PhasesOption = False,
     stalls: Stalls = False,
     synthesise: Synth = False,
-    synthesis_seconds: SynthLimit = 1200.0,
+    synth_limit: SynthLimit = None,
     simulate: Simulate = True,
     scale: Scale = None,
     output: Output = Path("results/sweep"),
@@ -105,6 +105,9 @@ def sweep(
     of_pipelines = {"--memory": memory, "--macs": macs, "--dram": dram, "--resolution": resolution,
                     "--phases": phases, "--stalls": stalls}  # fmt: skip
     _require_none(of_layers if depth_first else of_pipelines, depth_first=depth_first)
+    if synth_limit is not None and not synthesise:
+        raise InputError("--synth-limit: expected with --synth")
+    synthesis_seconds = SYNTHESIS_SECONDS if synth_limit is None else synth_limit
     name = _set_name(layer_set)
     place = place_of(scheduler, farm, jobs, queue=queue, walltime=walltime, memory=job_memory,
                      patience=worker_limit, logs=output.resolve() / "logs")  # fmt: skip
