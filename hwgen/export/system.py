@@ -21,7 +21,7 @@ from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.bus.axi_interconnect import AxiInterconnect
 from hwgen.ir.document import json_text
 
-__all__ = ["system_digest", "system_files_of", "system_verilog"]
+__all__ = ["system_digest", "system_files_of", "system_header", "system_verilog"]
 
 _WAIVERS = """\
 // Arithmetic on bytes of a word compares with the largest value that there is.
@@ -73,7 +73,7 @@ def system_files_of(parameters: SystemParameters, text: str | None = None) -> di
         "system.vlt": waivers("system", _WAIVERS),
         "system.json": json_text(summary, indent=2),
         "system_registers.rdl": rdl,
-        "system.h": _header(parameters),
+        "system.h": system_header(parameters),
         "system.core": core_file("system", "Clusters of hardware convolution blocks on one AXI port"),
     }
 
@@ -84,7 +84,7 @@ def system_digest(parameters: SystemParameters) -> str:
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _header(parameters: SystemParameters) -> str:
+def system_header(parameters: SystemParameters) -> str:
     """Where each cluster's registers are, in C."""
     return f"""\
 /* Clusters of the system, each with a window of registers: see cluster_registers.h. Generated, do not edit. */

@@ -8,6 +8,10 @@
 #include "hwgen_device.h"
 #include "block_registers.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A register to write. In_memory: the value is an offset into the memory, whose address is added. */
 struct block_write {
     uint32_t address;
@@ -39,5 +43,9 @@ enum hwgen_result block_wait(const struct hwgen_device *device, uint32_t polls, 
 
 /* Reads the counters. */
 void block_counters(const struct hwgen_device *device, struct block_counters *counters);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,5 +4,5 @@ struct cluster_program {
     const struct cluster_write *writes;
     uint32_t count;
     const uint32_t *words;
-    struct hwgen_region input, weights, bias, output, partial, program;
+/* @regions@ */
 };

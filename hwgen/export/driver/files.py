@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from hwgen.arch.registers.bank import Bank
+from hwgen.export.driver.programs import REGIONS
 
 __all__ = ["DEVICE", "driver_files"]
 
@@ -18,6 +19,7 @@ def driver_files(bank: Bank) -> dict[str, str]:
     counters = [register.name for register in bank if register.name.startswith(COUNTERS[block])]
     header = _filled("block_driver.h", block, {
         "types": _text(f"{block}_types.h"),
+        "regions": f"    struct hwgen_region {', '.join(REGIONS.get(block, ()))};",
         "calls": _text(f"{block}_calls.h"),
         "counters": "\n".join(f"    uint32_t {name};" for name in counters),
     })  # fmt: skip

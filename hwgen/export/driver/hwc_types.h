@@ -2,5 +2,5 @@
 struct hwc_program {
     const struct hwc_write *writes;
     uint32_t count;
-    struct hwgen_region input, weights, bias, output, partial;
+/* @regions@ */
 };

@@ -10,9 +10,14 @@ import numpy as np
 from hwgen.arch.layout import Region
 from hwgen.ir.names import c_name
 
-__all__ = ["Tensor", "Write", "c_bytes", "c_program", "c_programs", "c_tiles"]
+__all__ = ["REGIONS", "Tensor", "Write", "c_bytes", "c_program", "c_programs", "c_tiles"]
 
 WORDS_A_LINE, BYTES_A_LINE = 8, 16
+REGIONS = {
+    "hwc": ("input", "weights", "bias", "output", "partial"),
+    "cluster": ("input", "weights", "bias", "output", "partial", "program"),
+}
+"""Where a program has its tensors and itself: members of ``struct BLOCK_program``, in their order."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ def c_program(
     Parameters
     ----------
     hardware : the digest of the block that it is for.
-    regions : where the tensors are.
+    regions : where the tensors are, by the names of `REGIONS`; one that is left out is empty.
     words : what leads the block, if registers alone do not.
     share : the cluster that it is for, of several that share the layer.
     folder : from the header to the driver.
@@ -81,9 +86,13 @@ def c_program(
     ]
     if words:
         content += [f"static const uint32_t {name}_words[] = {{", *_words(words), "};", ""]
-    content += [f"static const struct {block}_program {name} = {{", f"    .writes = {name}_writes,"]
-    content += [f"    .count = {len(writes)},", *([f"    .words = {name}_words,"] if words else [])]
-    content += [f"    .{region} = {{0x{one.base:x}u, {one.size}u}}," for region, one in regions.items()]
+    # No designators: C++ has them since 2020 only, and in the order of the members.
+    content += [f"static const struct {block}_program {name} = {{", f"    {name}_writes, {len(writes)}u,"]
+    content += [f"    {name}_words,"] if words else []
+    assert set(regions) <= set(REGIONS[block]), "regions that no program has"
+    for region in REGIONS[block]:
+        one = regions.get(region, Region(0, 0))
+        content += [f"    {{0x{one.base:x}u, {one.size}u}}, /* {region} */"]
     content += ["};"]
     for array, entries in ((array, entries) for array, entries in (tensors or {}).items() if entries):
         content += ["", f"static const struct hwgen_tensor {name}_{array}[] = {{"]
@@ -118,7 +127,7 @@ def c_tiles(block: str, hardware: str, tiles: Sequence[Sequence[Write]]) -> str:
         content += [f"static const struct {block}_write {name}_tile{number}[] = {{"]
         content += [*(write.line() for write in writes), "};", ""]
     content += [f"static const struct {block}_tile {name}_tiles[] = {{"]
-    content += [f"    {{{name}_tile{number}, {len(writes)}}}," for number, writes in enumerate(tiles)]
+    content += [f"    {{{name}_tile{number}, {len(writes)}u}}," for number, writes in enumerate(tiles)]
     lines = [f"/* The tiles of a stack for the {block} {hardware}. Generated, do not edit. */"]
     return "\n".join([*lines, *_guarded(name, f"{block}_driver.h", [*content, "};"])])
 

@@ -32,6 +32,7 @@ from hwgen.quantised.kinds import Dequantise, Quantise
 from hwgen.quantised.onnx.reader import read_quantised
 from tests.cli.command_line import Run, refused
 from tests.cosim.driver.test_drivers import OK, STRICT, checked, compiled, connected, driven
+from tests.export.driver.test_headers import check_headers
 from tests.quantised.onnx.models import Draft
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "networks.md"
@@ -195,6 +196,7 @@ def test_programs_with_software_between_them(run: Run, tmp_path: Path, made: lis
         assert [int(word, 16) for word in words] == stretch.program.words.tolist(), "of the same accesses"
     machine = Interpreted(made[0])
     driver = compiled(rtl, "cluster", names, more=more(names[-1]))
+    check_headers(rtl)
     keep = connected(driver, machine.memory, machine.read, machine.write)
     compare(driver, model, rtl)
     on_the_page(rtl, 1, "scene", "tiny")
