@@ -1,7 +1,7 @@
 // What a master of the AXI4 port must not do, watched and counted.
 //
 // Breaches: 0 AR changed or withdrawn, 1 AW, 2 W; 3 a burst that is none of ours; 4 a burst across 4 KiB; 5 strobes
-// before the burst's first byte or with gaps, or bytes left out before the last beat; 6 `wlast` in the wrong place; 7 a beat before its address.
+// before the burst's first byte or with gaps, or bytes left out before the last beat; 6 `wlast` in the wrong place; 7 a beat before its address is offered.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -38,7 +38,7 @@ module axi_rules #(
     input wire                  rready,
 
     // What the slave knows of the beat that is to be written: whether its address has come, the bytes from there on,
-    // whether it is the last one.
+    // whether it is the last one. A beat may be offered with its address, which it must not wait for.
     input wire                  w_known,
     input wire [DataBits/8-1:0] w_from,
     input wire                  w_final,
@@ -82,7 +82,7 @@ module axi_rules #(
           (!w_final && wstrb != '0 && filled != '1);
       broken[6] = wlast != w_final;
     end
-    broken[7] = wvalid && !w_known;
+    broken[7] = wvalid && !w_known && !awvalid;
 `ifndef VERILATOR
     if (arvalid === 1'bx || awvalid === 1'bx || wvalid === 1'bx || rready === 1'bx || bready === 1'bx)
       broken[7] = 1'b1;

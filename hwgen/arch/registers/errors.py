@@ -93,7 +93,7 @@ class DmaError(ErrorCode):
     DESCRIPTOR = 48, "A descriptor cannot be decoded"
     DRAM_WINDOW = 49, "A transfer leaves the DRAM window"
     TCDM_WINDOW = 50, "A transfer leaves the TCDM window"
-    AXI_SLAVE = 51, "An AXI transfer was answered with SLVERR"
+    AXI_SLAVE = 51, "An AXI transfer was answered with SLVERR, or with EXOKAY, which it did not ask for"
     AXI_DECODE = 52, "An AXI transfer was answered with DECERR"
     TCDM_BUS = 53, "An access to the TCDM was answered with an error"
 

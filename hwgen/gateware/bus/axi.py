@@ -1,6 +1,6 @@
 """The subset of AXI4 that the DMA uses: INCR bursts of full beats, seen from the master."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value, ValueLike
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,6 +17,7 @@ __all__ = [
     "Response",
     "User",
     "address_layout",
+    "is_error",
 ]
 
 ID_BITS = 2
@@ -30,6 +31,11 @@ class Response(enum.Enum, shape=2):
     EXOKAY = 1
     SLVERR = 2
     DECERR = 3
+
+
+def is_error(response: ValueLike) -> Value:
+    """Whether a response is an error: all but OKAY are. EXOKAY answers exclusive accesses, of which none is made."""
+    return Value.cast(response) != Value.cast(Response.OKAY)
 
 
 class User(data.Struct):

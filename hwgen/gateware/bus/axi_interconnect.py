@@ -77,8 +77,9 @@ class AxiInterconnect(wiring.Component):
     *Arbitration* is round robin, burst by burst, for reads and writes apart (`BurstArbiter`). *IDs* at the slave have
     the number of the master above the master's own, so bursts of different masters need no common order, and those of
     one master and ID keep theirs. *Bursts stay whole*: write data follow in the order of the addresses that the slave
-    accepted, each burst to its end, and never precede their address. *Responses*, errors too, go to the master in
-    their ID; read beats of different IDs may be interleaved.
+    is offered, each burst to its end. They come a cycle after their address at the earliest, and do not wait until
+    the slave accepts that. *Responses*, errors too, go to the master in their ID; read beats of different IDs may be
+    interleaved.
 
     *Read beats* wait for their master in a queue of its own, which holds a longest burst: a master that takes them
     slowly does not keep the others waiting behind it.
@@ -111,12 +112,13 @@ class AxiInterconnect(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         m.submodules.order = order = SyncFIFO(width=self._bits, depth=WRITES_IN_ORDER)
+        slave, ordered = self.slave, Signal()  # the data of the burst that is offered are in the order already
         self._addresses(m, "ar", Value.cast(1))
-        writer = self._addresses(m, "aw", order.w_rdy)
-        slave = self.slave
+        writer = self._addresses(m, "aw", order.w_rdy | ordered)
+        m.d.sync += ordered.eq(slave.awvalid & ~slave.awready)
         m.d.comb += [
             order.w_data.eq(writer),
-            order.w_en.eq(slave.awvalid & slave.awready),
+            order.w_en.eq(slave.awvalid & ~ordered),
             order.r_en.eq(slave.wvalid & slave.wready & slave.wlast),
         ]
         with m.If(order.r_rdy), m.Switch(order.r_data):

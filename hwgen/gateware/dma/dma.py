@@ -1,10 +1,11 @@
 """The DMA: a load channel, a store channel and a program fetcher on one AXI4 port and several TCDM ports."""
 
-from amaranth.hdl import Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.dma import DmaParameters
+from hwgen.arch.registers.errors import DmaError
 from hwgen.gateware.bus.axi import INCR, AxiSignature, Register, address_layout
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.dma.load import LoadChannel
@@ -39,10 +40,12 @@ class Dma(wiring.Component):
     {load,store,program}_idle : Out(1)
         No access is outstanding.
     {load,store,program}_error, {load,store,program}_error_address : Out
-        Other than `DmaError.NONE`: the channel has stopped. It completes outstanding accesses and becomes idle.
+        Other than `DmaError.NONE`: the channel has stopped, and with it the others, as with ``halt``. It completes
+        outstanding accesses and becomes idle.
     settings : In
     halt : In(1)
-        Issue nothing new; outstanding accesses complete.
+        Raise no address from the next cycle on; one that is raised stays until it is accepted, and outstanding
+        accesses complete.
     clear : In(1)
         While all are idle: clear errors, and discard descriptors that have not been started.
     axi : Out(AxiSignature)
@@ -79,11 +82,14 @@ class Dma(wiring.Component):
             StoreChannel(self.parameters),
             ProgramFetcher(self.parameters),
         )
+        stops = Signal()
+        failed = Cat(getattr(self, f"{name}_error") != DmaError.NONE for name in CHANNELS)
+        m.d.comb += stops.eq(self.halt | failed.any())
         for name, channel in zip(CHANNELS, (load, store, program), strict=True):
             m.submodules[name] = ResetInserter(self.clear)(channel)
             connect(m, flipped(self.settings), channel.settings)
             m.d.comb += [
-                channel.halt.eq(self.halt),
+                channel.halt.eq(stops),
                 getattr(self, f"{name}_idle").eq(channel.idle),
                 getattr(self, f"{name}_error").eq(channel.error),
                 getattr(self, f"{name}_error_address").eq(channel.error_address),

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.bus import BURST_BEATS, WORD_BYTES
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.registers.errors import DmaError
-from hwgen.gateware.bus.axi import Response, address_layout
+from hwgen.gateware.bus.axi import Response, address_layout, is_error
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.dma.align import ByteAligner
 from hwgen.gateware.dma.descriptor_front import ChannelFront
@@ -30,7 +30,8 @@ class LoadChannel(wiring.Component):
     """Executes load descriptors in order: DRAM to TCDM.
 
     Bursts are requested ahead of the data, across runs and descriptors. After an error the channel requests no
-    further burst; it accepts and discards the beats of outstanding bursts, and writes none of them.
+    further burst, and takes back one that it offers; it accepts and discards the beats of outstanding bursts, and
+    writes none of them.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class LoadChannel(wiring.Component):
     port : Out(TcdmSignature), an array
     settings : In
     halt : In(1)
-        Request no further burst.
+        Request no further burst; one that is offered is taken back.
     done : Out(1)
         A pulse: all bytes of the next descriptor are in the TCDM.
     idle : Out(1)
@@ -77,7 +78,6 @@ class LoadChannel(wiring.Component):
         m.submodules.front = front = ChannelFront(self.parameters, scatters=True)
         connect(m, flipped(self.i_word), front.i_word)
         connect(m, flipped(self.settings), front.settings)
-        connect(m, front.o_burst, flipped(self.o_burst))
         failed, on_bus, moving = Signal(), Signal(), Signal()
         unanswered = self._account(m, front, failed)
         placing, writing = self._place(m, front, failed)
@@ -93,17 +93,24 @@ class LoadChannel(wiring.Component):
         return m
 
     def _account(self, m: Module, front: ChannelFront, failed: Signal) -> Value:
-        """Limit the outstanding bursts. Returns whether any is outstanding."""
+        """Offer the bursts, and limit how many are outstanding. Returns whether any is outstanding."""
         p = self.parameters
-        last = Signal()
+        last, stops = Signal(), Signal()
+        offered, taken_back = front.o_burst, Signal()
         bursts, beats = Signal(range(p.outstanding + 1)), Signal(range(p.beats_ahead + BURST_BEATS + 1))
         comes = self.i_beat.valid & self.i_beat.ready
         m.d.comb += [
             last.eq(comes & self.i_beat.payload.last),
-            front.hold.eq(self.halt | failed | (bursts == p.outstanding) | (beats >= p.beats_ahead)),
+            stops.eq(self.halt | failed),
+            front.hold.eq(stops | (bursts == p.outstanding) | (beats >= p.beats_ahead)),
+            self.o_burst.valid.eq(offered.valid & ~stops),
+            self.o_burst.payload.eq(offered.payload),
+            offered.ready.eq(self.o_burst.ready | stops),
+            taken_back.eq(offered.valid & stops),
         ]
         m.d.sync += [
-            bursts.eq(bursts + front.asks - last),
+            bursts.eq(bursts + front.asks - last - taken_back),
+            # Those of a burst that is taken back stay counted: no other one follows before `clear`.
             beats.eq(beats + Mux(front.asks, front.length + 1, 0) - comes),
         ]
         return bursts != 0
@@ -175,7 +182,7 @@ class LoadChannel(wiring.Component):
         bad, wanted = Signal(), Signal()
         beat_address = Signal(32)
         m.d.comb += [
-            bad.eq((beat.response == Response.SLVERR) | (beat.response == Response.DECERR)),
+            bad.eq(is_error(beat.response)),
             wanted.eq(aligner.wants | scatterer.busy),
             aligner.i_unit.valid.eq(self.i_beat.valid & ~bad & ~failed),
             aligner.i_unit.payload.eq(beat.data),

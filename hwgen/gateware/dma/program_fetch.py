@@ -9,7 +9,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DmaParameters
 from hwgen.arch.registers.errors import DmaError
-from hwgen.gateware.bus.axi import Response, address_layout
+from hwgen.gateware.bus.axi import Response, address_layout, is_error
 from hwgen.gateware.dma.load import beat_layout
 from hwgen.gateware.dma.settings import DmaSettings
 from hwgen.gateware.lib.register_bank import ERROR
@@ -38,7 +38,7 @@ class ProgramFetcher(wiring.Component):
     o_burst : Out(stream)
     i_beat : In(stream of `beat_layout`)
     halt : In(1)
-        Request no further burst.
+        Request no further burst; one that is offered is taken back.
     idle : Out(1)
         No burst is outstanding or pending.
     error, error_address : Out
@@ -75,7 +75,7 @@ class ProgramFetcher(wiring.Component):
         burst = self.o_burst.payload.burst
         words, length = Signal(range(CHUNK_BYTES // WORD_BYTES + 1)), Signal(range(chunk + 1))
         whole = to_ask >= CHUNK_BYTES // WORD_BYTES
-        offered = Signal()
+        offered, stops = Signal(), Signal()
         m.d.comb += [
             failed.eq(self.error != DmaError.NONE),
             words.eq(Mux(whole, CHUNK_BYTES // WORD_BYTES, to_ask)),
@@ -84,14 +84,16 @@ class ProgramFetcher(wiring.Component):
             burst.length.eq(length - 1),
             burst.user.tag.eq(OperandTag.P),
             burst.user.unused.eq(((length * per_beat - words) << 2)[:4]),
-            self.o_burst.valid.eq(offered),
-            asks.eq(offered & self.o_burst.ready),
-            self.idle.eq(~offered & (coming == 0) & (failed | self.halt | (to_ask == 0))),
+            stops.eq(failed | self.halt),
+            self.o_burst.valid.eq(offered & ~stops),
+            asks.eq(self.o_burst.valid & self.o_burst.ready),
+            self.idle.eq(~offered & (coming == 0) & (stops | (to_ask == 0))),
         ]
-        # A request on the bus is never withdrawn.
-        with m.If(asks):
+        with m.If(stops):
+            m.d.sync += offered.eq(0)
+        with m.Elif(asks):
             m.d.sync += [offered.eq(0), next_address.eq(next_address + CHUNK_BYTES), to_ask.eq(to_ask - words)]
-        with m.Elif(~offered & (to_ask != 0) & (promised <= room - chunk) & ~failed & ~self.halt):
+        with m.Elif(~offered & (to_ask != 0) & (promised <= room - chunk)):
             m.d.sync += offered.eq(1)
 
         # The space of a beat is freed with its last word.
@@ -125,7 +127,7 @@ class ProgramFetcher(wiring.Component):
         m.d.comb += end.eq(self.address + (self.words << 2))
         with m.If(self.i_beat.valid):
             m.d.sync += beat.eq(beat + self.parameters.beat_bytes)
-            with m.If(~failed & ((response == Response.SLVERR) | (response == Response.DECERR))):
+            with m.If(~failed & is_error(response)):
                 m.d.sync += [
                     self.error.eq(Mux(response == Response.DECERR, DmaError.AXI_DECODE, DmaError.AXI_SLAVE)),
                     self.error_address.eq(beat),

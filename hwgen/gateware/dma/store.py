@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.dma import LINES_AHEAD, DmaParameters
 from hwgen.arch.registers.errors import DmaError
-from hwgen.gateware.bus.axi import Register, Response, address_layout
+from hwgen.gateware.bus.axi import Register, Response, address_layout, is_error
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.dma.align import ByteAligner
 from hwgen.gateware.dma.descriptor_front import ChannelFront
@@ -28,7 +28,7 @@ def write_beat_layout(parameters: DmaParameters) -> data.StructLayout:
 class StoreChannel(wiring.Component):
     """Executes store descriptors in order: TCDM to DRAM.
 
-    After an error the channel issues no further burst, and completes the bursts that it has issued with beats whose
+    After an error the channel offers no further burst, and completes the bursts that it has offered with beats whose
     strobes are 0.
 
     Parameters
@@ -42,13 +42,13 @@ class StoreChannel(wiring.Component):
         Words of descriptors.
     o_burst : Out(stream)
     o_beat : Out(stream of `write_beat_layout`)
-        Beats in the order of the bursts, none before the burst that it belongs to.
+        Beats in the order of the bursts, none before its burst is offered. They do not wait until it is accepted.
     i_response : In(stream of Response)
         One for each burst, in order; always accepted.
     port : Out(TcdmSignature), an array
     settings : In
     halt : In(1)
-        Issue no further burst.
+        Offer no further burst.
     done : Out(1)
         A pulse: all bursts of the next descriptor have been answered.
     idle : Out(1)
@@ -113,7 +113,7 @@ class StoreChannel(wiring.Component):
             answers.w_data.eq(announced),
             answers.r_en.eq(self.i_response.valid),
             self.i_response.ready.eq(1),
-            bad.eq((response == Response.SLVERR) | (response == Response.DECERR)),
+            bad.eq(is_error(response)),
             self.done.eq(self.i_response.valid & awaited.last & ~bad & ~failed),
         ]
         m.d.sync += unanswered.eq(unanswered + front.asks - self.i_response.valid)
@@ -125,12 +125,16 @@ class StoreChannel(wiring.Component):
         return unanswered != 0
 
     def _send(self, m: Module, aligner: ByteAligner, failed: Signal) -> Value:
-        """Send the beats of the issued bursts. Returns whether any beat is still to be sent."""
+        """Send the beats of the offered bursts. Returns whether any beat is still to be sent."""
         p = self.parameters
         m.submodules.beat = beat = Register(write_beat_layout(p))
         m.submodules.owed = owed = SyncFIFO(width=8, depth=p.outstanding)
         connect(m, beat.o_payload, flipped(self.o_beat))
         number, unit = Signal(8), aligner.o_unit
+        # The beats of a burst are owed from its first cycle on the bus, whether or not its address is accepted: AXI
+        # allows the slave to wait for them before it accepts the address.
+        offered = Signal()
+        m.d.sync += offered.eq(self.o_burst.valid & ~self.o_burst.ready)
         # Bytes of the beat that belong to the previous segment.
         joined, joined_enable = Signal(p.axi_bits), Signal(p.beat_bytes)
         together = Cat(
@@ -141,7 +145,7 @@ class StoreChannel(wiring.Component):
         with m.If(unit.valid & unit.ready):
             m.d.sync += [joined.eq(together), joined_enable.eq(Mux(unit.payload.joins, enable, 0))]
         m.d.comb += [
-            owed.w_en.eq(self.o_burst.valid & self.o_burst.ready),
+            owed.w_en.eq(self.o_burst.valid & ~offered),
             owed.w_data.eq(self.o_burst.payload.burst.length),
             beat.i_payload.valid.eq(owed.r_rdy & (failed | (unit.valid & ~unit.payload.joins))),
             beat.i_payload.payload.data.eq(together),

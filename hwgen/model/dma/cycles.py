@@ -248,7 +248,7 @@ class _Stores:
         self._answered: list[int] = []  # of each burst
         self._accepted: list[int] = []
         self._finals: list[int] = []  # the cycle of each burst's last beat
-        self._ready: list[tuple[int, int, bool, bool]] = []  # of each beat: cycles of announcement, DRAM; ends
+        self._ready: list[tuple[int, int, bool, bool]] = []  # of each beat: cycles of the offer, DRAM; ends
         self._sent: list[int] = []
         self._asked: list[int] = []  # of each line
         self._used: list[int] = []
@@ -266,12 +266,12 @@ class _Stores:
         if size == 0:
             self._front.read(begin, self.ends[-1] if self.ends else 0)
             return
-        accepted = now + STORE_ADDRESS_REGISTERS
+        offered = accepted = now + STORE_ADDRESS_REGISTERS
         if len(self._accepted) >= DRAM_QUEUE:
-            accepted = max(accepted, self._finals[len(self._accepted) - DRAM_QUEUE] + 2)
+            accepted = max(offered, self._finals[len(self._accepted) - DRAM_QUEUE] + 2)
         self._accepted.append(accepted)
         moved = list(self._dram.beats(accepted, begin, size, accepted + 1))
-        self._ready += [(accepted, at, i == len(moved) - 1, ends) for i, at in enumerate(moved)]
+        self._ready += [(offered, at, i == len(moved) - 1, ends) for i, at in enumerate(moved)]
 
     def _give(self, at: int, last: bool) -> int:
         """Give a unit of the aligner as a beat, unless it joins the next one; the cycle."""
@@ -280,8 +280,8 @@ class _Stores:
         number = len(self._sent)
         while len(self._ready) <= number:
             self._next_burst()
-        accepted, ready, final, ends = self._ready[number]
-        step = max(at, accepted + 1, self._sent[-1] if self._sent else 0)
+        offered, ready, final, ends = self._ready[number]
+        step = max(at, offered + 1, self._sent[-1] if self._sent else 0)
         self._sent.append(max(step + 1, ready))
         if final:
             self._finals.append(self._sent[-1])

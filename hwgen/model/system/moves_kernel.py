@@ -84,6 +84,7 @@ from hwgen.model.system.tables import (
     Z_GIVEN,
     Z_LEFT,
     Z_NUMBER,
+    Z_OFFERED,
     Z_OWED_IN,
     Z_OWED_OUT,
     Z_SHIFTS_IN,
@@ -294,12 +295,15 @@ def store(row, owed, shifts, asked, moves, p, now, sent, addressed, answered):  
         bits |= ACTED
     if take_descriptor(row, c, moves, waiting):
         bits |= ACTED
-    # Bursts.
-    if addressed:
+    # Bursts: the beats of one are owed from the cycle after it is offered.
+    if row[c + G_FULL] and not row[Z_OFFERED]:
         slot = row[Z_OWED_IN] % RING
         owed[slot, 0] = row[c + G_LAST] // p[P_WIDTH] - row[c + G_FIRST] // p[P_WIDTH] + 1
         owed[slot, 1] = row[c + G_ENDS]
         row[Z_OWED_IN] += 1
+        bits |= ACTED
+    row[Z_OFFERED] = row[c + G_FULL] and not addressed
+    if addressed:
         row[c + G_FULL] = 0
     beats = split(row, c, moves, p, holds)
     if beats > 0:

@@ -10,6 +10,7 @@ from amaranth.sim import Simulator
 
 from hwgen.gateware.bus.axi import ID_BITS, INCR
 from hwgen.gateware.bus.axi_interconnect import AxiInterconnect
+from tests.gateware.bus.subordinate import Order, Subordinate
 
 READ_IDS, WRITE_ID = (0, 2), 1
 SLVERR, DECERR = 2, 3
@@ -127,6 +128,21 @@ class SlowReader(Master):
             ctx.set(self.port.rready, 0)
 
 
+class DataFirst(Master):
+    """A master whose data do not wait for their addresses."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        for burst in self.left["aw"]:
+            self.data += [(value, i == len(burst.beats) - 1) for i, value in enumerate(burst.beats)]
+
+    def _expect(self, channel: str, burst: Burst) -> None:
+        if channel == "ar":
+            super()._expect(channel, burst)
+        else:
+            self.writes.append(burst.response)
+
+
 class Slave:
     """Answers reads of different IDs in any order, beat by beat, and writes in any order but that of one ID."""
 
@@ -160,7 +176,7 @@ class Slave:
             answer = response_at(addr, write=False)
             self.reads[number] += [(read_value(addr + 4 * i), answer, i == length) for i in range(length + 1)]
         if ctx.get(self.port.wvalid) and ctx.get(self.port.wready):
-            assert self.order, "a beat before its address"
+            assert self.order, "this slave accepts no beat before its address"
             number, addr, length = self.order[0]
             self.written.append(ctx.get(self.port.wdata))
             assert ctx.get(self.port.wstrb) == self.written[-1] & 0xF
@@ -248,3 +264,50 @@ def test_a_master_that_takes_no_data_keeps_nobody_waiting() -> None:
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
+
+
+MEMORY_BYTES = 1 << 16
+
+
+def in_memory(master: Master, number: int) -> Master:
+    """The bursts of a master in pages of its own of a small memory, without errors; reads are of zeros."""
+    for channel, first in (("ar", 0), ("aw", 0x8000)):
+        for burst in master.left[channel]:
+            burst.addr, burst.response = first + 0x1000 * number + burst.addr % 0xFC0, 0
+            if channel == "ar":
+                burst.beats = [0] * len(burst.beats)
+    return master
+
+
+@pytest.mark.parametrize("kind", [Master, DataFirst])
+@pytest.mark.parametrize("order", Order)
+def test_data_do_not_wait_until_their_address_is_accepted(order: Order, kind: type[Master]) -> None:
+    dut = AxiInterconnect(masters=3, data_bits=32)
+    for eagerness in (1.0, 0.5):
+        random, memory, expected = Random(order.name), bytearray(MEMORY_BYTES), bytearray(MEMORY_BYTES)
+        ends = [in_memory(kind(port, random, i, 10, eagerness), i) for i, port in enumerate(dut.masters)]
+        for one in ends:
+            for burst in one.left["aw"]:
+                for beat, value in enumerate(burst.beats):
+                    for lane in range(4):
+                        if value >> lane & 1:
+                            expected[burst.addr + 4 * beat + lane] = value >> 8 * lane & 0xFF
+        slave = Subordinate(dut.slave, memory, random, order=order, eagerness=eagerness)
+
+        async def bench(ctx: Any, ends: list[Master] = ends, slave: Subordinate = slave) -> None:
+            for _ in range(4000):
+                for one in (*ends, slave):
+                    one.drive(ctx)
+                slave.sample(ctx)
+                for one in ends:
+                    one.sample(ctx)
+                await ctx.tick()
+                if all(one.done for one in ends):
+                    return
+            raise AssertionError("no end")
+
+        simulator = Simulator(dut)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(bench)
+        simulator.run()
+        assert memory == expected

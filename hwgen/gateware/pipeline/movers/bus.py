@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.pipeline.movers import Mover, MoverParameters
-from hwgen.gateware.bus.axi import INCR, AxiSignature, Response, User
+from hwgen.gateware.bus.axi import INCR, AxiSignature, User, is_error
 from hwgen.gateware.bus.axi_interconnect import BurstArbiter
 from hwgen.gateware.pipeline.movers.runs import run_burst_layout
 from hwgen.gateware.pipeline.movers.writer import write_word_layout
@@ -40,10 +40,6 @@ def _arbitrate(
             user.unused.eq(parameters.beat_bytes - 1 - burst.payload.last_lane),
         ]
     return arbiter, Cat(burst.valid & burst.ready for burst in bursts).any()
-
-
-def _is_error(response: Value) -> Value:
-    return (response == Response.SLVERR) | (response == Response.DECERR)
 
 
 class ReadSide(wiring.Component):
@@ -97,14 +93,16 @@ class ReadSide(wiring.Component):
                 getattr(self, f"answered_{n}").eq(came & (self.rid == mover.id))
                 for n, mover in enumerate(self._movers)
             ),
-            self.fault.eq(came & _is_error(self.rresp)),
+            self.fault.eq(came & is_error(self.rresp)),
             self.moved.eq(came | (self.arvalid & self.arready)),
         ]
         return m
 
 
 class WriteSide(wiring.Component):
-    """Requests the bursts of the movers that write, in turn; the words of a burst follow its address.
+    """Requests the bursts of the movers that write, in turn; the words of a burst are offered with its address.
+
+    They do not wait until the address is accepted, nor the address for them.
 
     Parameters
     ----------
@@ -144,19 +142,16 @@ class WriteSide(wiring.Component):
         bursts = [getattr(self, f"i_burst_{n}") for n in range(count)]
         # One burst at a time: the next one is granted when the last word of this one goes.
         sending, ends = Signal(), Signal()
-        addressed = Signal()  # the address of the burst whose words are sent has been accepted
         m.d.comb += ends.eq(self.wvalid & self.wready & self.wlast)
         arbiter, taken = _arbitrate(m, self._movers, bursts, self.parameters, ~sending | ends)
         with m.If(ends):
-            m.d.sync += [addressed.eq(0), sending.eq(0)]
+            m.d.sync += sending.eq(0)
         with m.If(taken):
             m.d.sync += sending.eq(1)
-        with m.If(self.awvalid & self.awready):
-            m.d.sync += addressed.eq(1)
         answered = self.bvalid & self.bready
         for n in range(count):
             word = getattr(self, f"i_word_{n}")
-            with m.If(addressed & (arbiter.master == n)):
+            with m.If(sending & (arbiter.master == n)):
                 m.d.comb += [
                     self.wvalid.eq(word.valid),
                     self.wdata.eq(word.payload.data),
@@ -174,7 +169,7 @@ class WriteSide(wiring.Component):
                 getattr(self, f"answered_{n}").eq(answered & (self.bid == mover.id))
                 for n, mover in enumerate(self._movers)
             ),
-            self.fault.eq(answered & _is_error(self.bresp)),
+            self.fault.eq(answered & is_error(self.bresp)),
             self.moved.eq(answered | (self.awvalid & self.awready) | (self.wvalid & self.wready)),
         ]
         return m
