@@ -28,11 +28,6 @@ from hwgen.ir.document import json_text
 
 __all__ = ["cluster_digest", "cluster_files_of", "cluster_memories", "cluster_ports", "cluster_verilog"]
 
-_WAIVERS = """\
-// Arithmetic on bytes of a word compares with the largest value that there is.
-lint_off -rule CMPCONST -file "*cluster.v"
-"""
-
 
 @lru_cache(maxsize=8)
 def cluster_verilog(parameters: ClusterParameters, *, keep_init: bool = False) -> str:
@@ -92,7 +87,7 @@ def cluster_files_of(
     return {
         "cluster.v": text or cluster_verilog(parameters),
         **front_end,
-        "cluster.vlt": waivers("cluster", _WAIVERS),
+        "cluster.vlt": waivers("cluster"),
         "cluster.json": json_text(summary, indent=2),
         "cluster_program.json": json_text(program, indent=2),
         **register_files(cluster_registers(parameters)),

@@ -62,6 +62,8 @@ def converted(
     script = [
         f"read_rtlil <<rtlil\n{text}\nrtlil",
         *([] if memory_contents else ["delete */t:$meminit_v2"]),
+        # Signals without bits, of numbers that can only be 0: Verilog has none, and would get `[-1:0]`, of two.
+        "delete */s:0",
         "proc -nomux -norom",
         "memory_collect",
         "attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding",

@@ -23,10 +23,6 @@ from hwgen.ir.document import json_text
 
 __all__ = ["system_digest", "system_files_of", "system_header", "system_verilog"]
 
-_WAIVERS = """\
-// Arithmetic on bytes of a word compares with the largest value that there is.
-lint_off -rule CMPCONST -file "*system.v"
-"""
 _OF_A_CLUSTER_ALONE = ("cluster.v", "cluster_axi_lite.v", "cluster.vlt", "cluster.core")
 PREFIXES = {"apb": "completers", "axi": "masters"}
 """Ports of a cluster by their prefix, and those that they are connected to: of the decoder, of the interconnect."""
@@ -70,7 +66,7 @@ def system_files_of(parameters: SystemParameters, text: str | None = None) -> di
     return {
         **{name: text for name, text in of_cluster.items() if not name.endswith((".v", ".vlt", ".core"))},
         "system.v": text,
-        "system.vlt": waivers("system", _WAIVERS),
+        "system.vlt": waivers("system"),
         "system.json": json_text(summary, indent=2),
         "system_registers.rdl": rdl,
         "system.h": system_header(parameters),

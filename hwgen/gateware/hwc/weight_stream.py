@@ -240,4 +240,4 @@ class WeightStream(wiring.Component):
 
 def _at_most(number: Value, bits: int) -> Value:
     """A number in so many bits; the largest one that they hold if it is larger."""
-    return number[:bits] | number[bits:].any().replicate(bits)
+    return number if len(number) <= bits else number[:bits] | number[bits:].any().replicate(bits)
