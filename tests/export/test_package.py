@@ -1,5 +1,7 @@
-"""FuseSoC takes a generated folder as it is: the targets ``lint`` and ``sim``, which looks at the example."""
+"""FuseSoC takes a generated folder as it is: the targets ``lint`` and ``sim``, as the page of integration says."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,33 +10,42 @@ import pytest
 
 from hwgen.export.hwc import files_of
 from hwgen.export.package import CORE_VERSION
-from hwgen.tools.toolchain import environment
 from tests.export.test_hwc import PARAMETERS
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "integration.md"
 
-def fusesoc(folder: Path, target: str) -> str:
-    """Run a target of the HWC's core; what it printed."""
-    design = folder / "rtl"
+
+def typed(word: str) -> str:
+    """The line with this word that the page says to type, under "Simulation and lint"."""
+    section = PAGE.read_text(encoding="utf-8").partition("## Simulation and lint\n")[2]
+    (line,) = re.findall(rf"^\$ (.*{re.escape(word)}.*)$", section, re.MULTILINE)
+    return str(line)
+
+
+def fusesoc(folder: Path, *lines: str) -> str:
+    """Type these lines in the generated folder of an HWC, in a shell that knows no Verilator; what they print."""
     for name, text in files_of(PARAMETERS).items():
-        (design / name).parent.mkdir(parents=True, exist_ok=True)
-        (design / name).write_text(text, encoding="utf-8")
-    program = Path(sys.executable).with_name("fusesoc")
-    command = [program, "--cores-root", design, "run", f"--target={target}", f"hwgen:hwc:hwc:{CORE_VERSION}"]
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.defpath))
     done = subprocess.run(
-        command, cwd=folder, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=120, env=environment("verilator") | {"XDG_CONFIG_HOME": str(folder)},
+        ["sh", "-e", "-c", "\n".join(lines)], cwd=folder, check=False, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, timeout=120,
+        env={"PATH": path, "HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     return done.stdout
 
 
 def test_lint(tmp_path: Path) -> None:
-    assert "%Warning" not in fusesoc(tmp_path, "lint")
+    printed = fusesoc(tmp_path, typed("verilator"), typed("--target=lint"))
+    assert CORE_VERSION in printed
+    assert "%Warning" not in printed
 
 
 @pytest.mark.icarus
 @pytest.mark.usefixtures("icarus")
 def test_simulation(tmp_path: Path) -> None:
-    printed = fusesoc(tmp_path, "sim")
+    printed = fusesoc(tmp_path, typed("--target=sim"))
     assert "PASS: hwc answers" in printed
     assert "FAIL" not in printed
