@@ -28,8 +28,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import EnergyCost, Hardware, load_hardware
+from hwgen.ir.hardware import EnergyCost, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.search.cluster.objectives import ClusterObjective

@@ -20,9 +20,10 @@ import sys
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.dram import Dram
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.model.cluster.parts import loads, stores, tiles
 from hwgen.model.dram.counts import dram_layout, runs_of

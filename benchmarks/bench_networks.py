@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from examples.accelerator import HARDWARE
 from examples.light import MODELS, folded, with_weights
 from examples.quantising import quantise as quantised
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.clustered.forecast import forecast_of, share_of
 from hwgen.campaigns.clustered.plan import plan_cluster
 from hwgen.golden.quantised.comparison import run_beside, total
 from hwgen.golden.quantised.execution import execute
-from hwgen.ir.hardware import load_hardware
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import View
 from hwgen.quantised.onnx.reader import read_quantised

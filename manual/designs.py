@@ -5,10 +5,10 @@ from pathlib import Path
 
 import hwgen
 from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import ConvStage, JoinStage, MapParameters, Operand, PipelineParameters
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import load_hardware
 from hwgen.ir.schedule import load_schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer

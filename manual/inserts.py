@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from hwgen.arch.hardware_file import hardware_keys
 from hwgen.ir.onnx.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
 from hwgen.ir.operators import OPERATORS
 from manual.axi import absent_table, id_table
@@ -12,6 +13,7 @@ from manual.figures.dma import dma_drawing
 from manual.figures.flow import flow
 from manual.figures.hwc import hwc_drawing
 from manual.figures.pipeline import pipeline_drawing
+from manual.markdown import table
 from manual.timing.diagrams import stored_diagrams
 from manual.timing.svg import timing_svg
 
@@ -67,9 +69,22 @@ def onnx_table() -> list[str]:
     return ["| what | operator | as what, or why |", "|---|---|---|", *rows]
 
 
+def hardware_table(*, cluster: bool) -> list[str]:
+    """The keys of a hardware file, or of its cluster."""
+    inside = "cluster."
+    keys = [key for key in hardware_keys() if key.name.startswith(inside) == cluster]
+    rows = [
+        [f"`{key.name.removeprefix(inside)}`", str(key.domain), key.otherwise, "; ".join(key.rules), key.meaning]
+        for key in keys
+    ]
+    return list(table(["key", "values", "without it", "rules", "meaning"], rows))
+
+
 INSERTS: dict[str, Callable[[], list[str]]] = {
     "axi-absent": absent_table,
     "axi-ids": id_table,
+    "hardware-keys": partial(hardware_table, cluster=False),
+    "cluster-keys": partial(hardware_table, cluster=True),
     "onnx": onnx_table,
     "operations": operations_table,
     **{f"timing-{name}": partial(_timing, name) for name in _TITLES},

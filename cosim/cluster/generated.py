@@ -8,12 +8,13 @@ from cosim.cluster.preparation import WrittenProgram
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.generated import generated_folder, require_listed, verilog_in
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.export.cluster import cluster_digest
 from hwgen.export.cluster_program import ClusterProgramFile, read_words
 from hwgen.export.hwc import digest_in
 from hwgen.export.manifest import Design
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.cluster.program import compile_cluster
 

@@ -15,10 +15,11 @@ from cosim.hwc.comparison import LayerResult
 from cosim.sim.build import HARNESS
 from cosim.system.results import cosimulate_systems
 from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.ledger import Ledger
 from hwgen.export.cached import generated_cluster
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import Cluster, Hardware, load_hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.program import compile_cluster

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.arch.dram import DramPort
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.pipeline import MoverParameters, PipelineParameters
 from hwgen.cli.console import is_given, print_json, print_table
 from hwgen.cli.names import hardware_names
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import load_hardware
 from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
 from hwgen.lower.pipeline.images import layout_of
 from hwgen.lower.pipeline.lowering import MACS, lower_stack

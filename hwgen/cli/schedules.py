@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hwgen.arch.hardware_file import read_hardware_data
 from hwgen.cli.console import note, printable
 from hwgen.ir.builtin import builtin_path, builtin_schedules
 from hwgen.ir.document import InputError, json_text, load_yaml, write_atomically
@@ -112,7 +113,7 @@ def _hardware_of(folder: Path) -> Hardware | None:
             names = ", ".join(path.name for path in known)
             raise InputError(f"{place}: expected one hardware file beside schedules, or --hardware, got {names}")
         for path, data in known.items():
-            return Hardware.from_data(data, str(path))
+            return read_hardware_data(data, str(path))
     return None
 
 

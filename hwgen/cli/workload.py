@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.cluster_search import search_clusters
 from hwgen.cli.console import buffer_sizes, is_given, note, progress, size_text
 from hwgen.cli.coverage import covered, tell_activations
@@ -23,7 +24,7 @@ from hwgen.cli.schedules import (
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
-from hwgen.ir.hardware import MULTIPLIERS, Hardware, load_hardware
+from hwgen.ir.hardware import MULTIPLIERS, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 from hwgen.ir.names import file_names

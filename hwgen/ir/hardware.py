@@ -9,14 +9,13 @@ from pydantic import Field, field_validator, model_validator
 from hwgen.ir.document import (
     InputError,
     Name,
-    Value,
     check_header,
     dump_yaml,
-    load_yaml,
     validated,
     write_atomically,
     written,
 )
+from hwgen.ir.keys import MaybePowerOfTwo, PowerOfTwo, Rule, Stated, Unset, Values
 from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, LanesField, PortsField
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.level import LEVELS
@@ -25,6 +24,7 @@ from hwgen.ir.schedule import MOST_BIAS_WORDS, ArrayName, Marker, Schedule, chec
 
 __all__ = [
     "BLOCK_BYTES",
+    "MOST_HWCS",
     "MULTIPLIERS",
     "MULTIPLIER_NUMBERS",
     "Cluster",
@@ -33,7 +33,6 @@ __all__ = [
     "EnergyCost",
     "Hardware",
     "Order",
-    "load_hardware",
     "order_of",
     "save_hardware",
 ]
@@ -51,7 +50,7 @@ BLOCK_BYTES = 128
 """Bytes that one access of the DRAM moves, at a multiple of them."""
 
 
-class Dram(Value):
+class Dram(Stated):
     """The DRAM's timing in cycles of the cluster's clock, and its rows (as Sousa 2022 models bursts).
 
     A block of 128 bytes takes ``block_cycles``; one in another row than the last one of its bank, ``miss_cycles``
@@ -60,18 +59,11 @@ class Dram(Value):
 
     called = "DRAM"
 
-    latency: int = Field(default=0, ge=0, lt=1 << 16)
-    miss_cycles: int = Field(default=0, ge=0, lt=1 << 16)
-    block_cycles: float = Field(default=0.0, ge=0, lt=1 << 8)
-    row_bytes: int = Field(default=2048, ge=BLOCK_BYTES, le=1 << 20)
-    banks: int = Field(default=8, ge=1, le=16)
-
-    @model_validator(mode="after")
-    def _powers(self) -> Self:
-        for name in ("row_bytes", "banks"):
-            if getattr(self, name) & (getattr(self, name) - 1):
-                raise ValueError(f"{name}: expected a power of two, got {getattr(self, name)}")
-        return self
+    latency: int = Field(default=0, ge=0, lt=1 << 16, description="cycles from an address to its first beat")
+    miss_cycles: int = Field(default=0, ge=0, lt=1 << 16, description="cycles more of a block in another row")
+    block_cycles: float = Field(default=0.0, ge=0, lt=1 << 8, description="cycles of a block of 128 bytes")
+    row_bytes: PowerOfTwo = Field(default=2048, ge=BLOCK_BYTES, le=1 << 20, description="bytes of a row")
+    banks: PowerOfTwo = Field(default=8, ge=1, le=16, description="banks, each with an open row")
 
     @property
     def immediate(self) -> bool:
@@ -79,17 +71,17 @@ class Dram(Value):
         return self.miss_cycles == 0 and self.block_cycles == 0
 
 
-class DmaCost(Value):
+class DmaCost(Stated):
     """Cycles of the DMA as `hwgen calibrate` finds them (Cecconi 2017, Eq. 1): for a transfer, a run, a byte."""
 
     called = "DMA's cost"
 
-    transfer: float = Field(ge=0)
-    run: float = Field(ge=0)
-    byte: float = Field(ge=0)
+    transfer: float = Field(ge=0, description="cycles of a transfer")
+    run: float = Field(ge=0, description="cycles of a run of consecutive addresses")
+    byte: float = Field(ge=0, description="cycles of a byte")
 
 
-class EnergyCost(Value):
+class EnergyCost(Stated):
     """Energy of a byte that goes to or from the DRAM, the TCDM or a local buffer, and of a multiply-accumulate.
 
     In any unit; what is below a thousandth of it is not looked at.
@@ -97,45 +89,66 @@ class EnergyCost(Value):
 
     called = "table of energies"
 
-    dram: float = Field(ge=0, lt=1e6)
-    tcdm: float = Field(ge=0, lt=1e6)
-    local: float = Field(ge=0, lt=1e6)
-    mac: float = Field(ge=0, lt=1e6)
+    dram: float = Field(ge=0, lt=1e6, description="energy of a byte of the DRAM")
+    tcdm: float = Field(ge=0, lt=1e6, description="energy of a byte of the TCDM")
+    local: float = Field(ge=0, lt=1e6, description="energy of a byte of a local buffer")
+    mac: float = Field(ge=0, lt=1e6, description="energy of a multiply-accumulate")
 
 
-class Cluster(Value):
-    """The HWCs that share one memory, that memory, and the DRAM.
+def _at_most_7(cluster: "Cluster") -> str | None:
+    full = cluster.vector and cluster.hwcs >= MOST_HWCS
+    return f"hwcs: expected 1 to {MOST_HWCS - 1} beside a vector unit, got {cluster.hwcs}" if full else None
 
-    ``tcdm`` is the size of the shared memory in bytes, ``banks`` the number of its word-interleaved banks;
-    ``axi_bits`` is the width of the port to the DRAM. With ``multicast``, one read of the shared memory serves all
-    HWCs that need the same words of I or W at the same place of their loops. With ``vector`` there is a vector unit,
-    for sums of maps, pools and tables, beside the HWCs: 7 of them at most. ``dram`` is the timing of the DRAM,
-    ``load`` and ``store`` are the parameters that `hwgen calibrate` measured with it, ``energy`` the weights of the
-    objective energy.
-    """
+
+def _whole_words(cluster: "Cluster") -> str | None:
+    line = 4 * cluster.banks
+    wrong = cluster.tcdm % line
+    return (
+        f"tcdm: expected a multiple of {line} bytes for {cluster.banks} banks, got {cluster.tcdm}" if wrong else None
+    )
+
+
+MOST_HWCS = 8
+"""HWCs of a cluster, or one fewer and a vector unit."""
+
+
+class Cluster(Stated):
+    """The HWCs that share one memory, that memory, and the DRAM; each key says what it is."""
 
     called = "cluster"
 
-    hwcs: int = Field(default=4, ge=1, le=8)
-    tcdm: int = Field(default=1 << 18, ge=1 << 10, le=1 << 20)
-    banks: int = Field(default=16, ge=1, le=64)
-    axi_bits: Literal[32, 64, 128] = 64
-    multicast: bool = False
-    vector: bool = False
-    dram: Dram | None = None
-    load: DmaCost | None = None
-    store: DmaCost | None = None
-    energy: EnergyCost | None = None
+    hwcs: int = Field(default=4, ge=1, le=MOST_HWCS, description="HWCs")
+    tcdm: int = Field(default=1 << 18, ge=1 << 10, le=1 << 20, description="bytes of the TCDM")
+    banks: PowerOfTwo = Field(
+        default=16, ge=2, le=64, description="banks of the TCDM, among which consecutive words are spread"
+    )
+    axi_bits: Literal[32, 64, 128] = Field(default=64, description="width of the port to the DRAM")
+    multicast: bool = Field(
+        default=False,
+        description="HWCs that need the same words of I or W at the same place of their loops read them together, in "
+        "one access of the TCDM; see [memory levels](semantics/memory-levels.md)",
+    )
+    vector: bool = Field(
+        default=False,
+        description="a [vector unit](architecture.md#vector-unit) for sums of feature maps, pools and tables works "
+        "beside the HWCs",
+    )
+    dram: Annotated[Dram | None, Unset("a beat in every cycle")] = Field(
+        default=None,
+        description="the DRAM's timing, in cycles of the cluster's clock. All times 0: a beat in every cycle",
+    )
+    load: Annotated[DmaCost | None, Unset("not known")] = Field(
+        default=None, description="what the DMA's loads cost, as `hwgen calibrate` measures it and writes it here"
+    )
+    store: Annotated[DmaCost | None, Unset("not known")] = Field(default=None, description="the same of its stores")
+    energy: Annotated[EnergyCost | None, Unset("the table `yang_2016`")] = Field(
+        default=None, description="energies in any unit, the weights of the objective `energy`"
+    )
 
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        if self.banks & (self.banks - 1):
-            raise ValueError(f"banks: expected a power of two, got {self.banks}")
-        if self.vector and self.hwcs >= 8:
-            raise ValueError(f"hwcs: expected 1 to 7 beside a vector unit, got {self.hwcs}")
-        if self.tcdm % (4 * self.banks):
-            raise ValueError(f"tcdm: expected a multiple of {4 * self.banks} bytes for {self.banks} banks")
-        return self
+    rules = (
+        Rule(("hwcs", "vector"), f"at most {MOST_HWCS - 1} `hwcs` beside a `vector` unit", _at_most_7),
+        Rule(("tcdm", "banks"), "`tcdm` is a multiple of a word in each of the `banks`", _whole_words),
+    )
 
 
 MULTIPLIERS = 16
@@ -146,47 +159,189 @@ ALONG_ROWS = Lanes(x=MULTIPLIERS)
 """The lanes of a cluster on which a single layer is searched that leaves them free."""
 
 
-class Hardware(Value):
-    """One HWC, or several of them in a cluster.
+def _datapath_has(one: "Hardware") -> str | None:
+    if one.lanes is None:
+        return None
+    if outside := one.lanes.outside(LANE_DIMS):
+        return f"lanes: {outside[0]}: expected lanes along {', '.join(LANE_DIMS)}, as the datapath has them"
+    powers = all(one.lanes.along(dim) & (one.lanes.along(dim) - 1) == 0 for dim in LANE_DIMS)
+    if powers and one.lanes.product in MULTIPLIER_NUMBERS:
+        return None
+    return (
+        f"lanes: expected powers of two along {', '.join(LANE_DIMS)}, {MULTIPLIER_NUMBERS[0]} to "
+        f"{MULTIPLIER_NUMBERS[-1]} together, got {one.lanes}"
+    )
 
-    ``lanes`` is the datapath's shape; where it is free, ``multipliers`` is how many there are (16 if it is absent).
-    ``buffers`` the bytes of the I, W and O memories (fixed at generation),
-    ``order`` the loop order and marker places it was generated for. Without ``lanes``, ``order`` or ``buffers`` they
-    are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes.
-    ``bias_words`` biases are kept beside them: a power of two, or none; with 64 nearly every network's biases are
-    below 1 % of its traffic, for memories up to 16 KiB. ``ports`` are the widths of the ports to the shared memory,
-    which make an access in every cycle if it answers within ``in_flight`` cycles.
-    Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs layers of 16-bit operands
-    too, on half of the lanes: along c, else along x, else along m, else along y. With ``read_back``
-    software can read the settings of a layer, with ``second_settings`` write those of the next one while one runs.
-    With ``block_ram`` the memories of I and W read synchronously. With ``requantisation: scaled`` each output channel
-    has a multiplier and a shift of its own, which come with its bias, and inputs and outputs have zero points. At
-    most ``requantisers`` outputs of 8 bits are made in a cycle.
-    Fitted hardware has ``constants`` in place of settings that its layers have alike, and as many ``setting_bits`` of
-    others as they need. With ``cluster`` it is what schedules of two memory levels run on.
+
+def _multipliers_agree(one: "Hardware") -> str | None:
+    if one.multipliers is None or one.lanes is None or one.lanes.product == one.multipliers:
+        return None
+    return f"multipliers: expected {one.lanes.product} as lanes has, got {one.multipliers}"
+
+
+def _multipliers_of_a_cluster(one: "Hardware") -> str | None:
+    if one.cluster is None or one.lanes is not None or one.multipliers in (None, MULTIPLIERS):
+        return None
+    return f"multipliers: expected {MULTIPLIERS} in a cluster without lanes, got {one.multipliers}"
+
+
+def _buffers_of_all(one: "Hardware") -> str | None:
+    if one.buffers is None or set(one.buffers) == {"I", "W", "O"}:
+        return None
+    return "buffers: expected bytes for I, W and O"
+
+
+def _buffers_in_budget(one: "Hardware") -> str | None:
+    together = sum((one.buffers or {}).values())
+    return f"buffers: expected at most {one.budget} bytes, got {together}" if together > one.budget else None
+
+
+def _no_single_bias(one: "Hardware") -> str | None:
+    if one.bias_words != 1:
+        return None
+    return f"bias_words: expected 0, or a power of two from 2 to {MOST_BIAS_WORDS}, got {one.bias_words}"
+
+
+def _scales_bytes(one: "Hardware") -> str | None:
+    if one.requantisation == "shift" or one.operand_bits == 8:
+        return None
+    return f"requantisation: expected shift with {one.operand_bits} operand_bits, got {one.requantisation}"
+
+
+def _ports_in_banks(one: "Hardware") -> str | None:
+    if one.cluster is None or one.ports.widest <= 32 * one.cluster.banks:
+        return None
+    return f"ports: expected at most {32 * one.cluster.banks} bits with {one.cluster.banks} banks, got {one.ports}"
+
+
+def _settings_of_a_single_one(one: "Hardware") -> str | None:
+    if one.cluster is None or not (one.read_back or one.second_settings):
+        return None
+    return "read_back and second_settings: expected neither in a cluster: its program writes settings"
+
+
+class Hardware(Stated):
+    """One HWC, or several of them in a cluster; each key says what it is.
+
+    Without ``lanes``, ``order`` or ``buffers`` they are free: taken from the schedule that the HWC is generated for,
+    the memories within ``budget`` bytes. Fitted hardware has ``constants`` in place of settings that its layers have
+    alike, and as many ``setting_bits`` of others as they need.
     """
 
     called = "hardware file"
 
-    name: Name
-    lanes: LanesField | None = None
-    multipliers: int | None = None
-    budget: int = Field(default=1024, ge=1, le=1 << 24)
-    buffers: dict[ArrayName, Annotated[int, Field(ge=0)]] | None = None
-    order: Order | None = None
-    operand_bits: Literal[8, 16] = 8
-    bias_words: int = Field(default=64, ge=0, le=MOST_BIAS_WORDS)
-    ports: PortsField = NARROW_PORTS
-    in_flight: int = Field(default=4, ge=1, le=13)
-    position_bits: int = Field(default=16, ge=8, le=16)
-    read_back: bool = False
-    second_settings: bool = False
-    block_ram: bool = False
-    requantisation: RequantisationForm = "shift"
-    requantisers: Literal[1, 2, 4] = 4
-    constants: dict[str, Annotated[int, Field(ge=0, lt=1 << 32)]] | None = None
-    setting_bits: dict[str, Annotated[int, Field(ge=1, le=32)]] | None = None
-    cluster: Cluster | None = None
+    name: Annotated[Name, Values("letters, digits and any of _ . + -")] = Field(description="a name")
+    lanes: Annotated[
+        LanesField | None,
+        Values("powers of two along m, c, y and x, 4 to 256 together"),
+        Unset("free: that of the schedule; a search chooses it"),
+    ] = Field(default=None, description="shape of the datapath, such as `{m: 4, x: 4}`")
+    multipliers: Annotated[MaybePowerOfTwo, Unset("as many as `lanes` has, else 16")] = Field(
+        default=None,
+        ge=MULTIPLIER_NUMBERS[0],
+        le=MULTIPLIER_NUMBERS[-1],
+        description="lanes together where their shape is free",
+    )
+    budget: int = Field(default=1024, ge=1, le=1 << 24, description="bytes that the three memories may have together")
+    buffers: Annotated[
+        dict[ArrayName, Annotated[int, Field(ge=0)]] | None,
+        Values("bytes for I, W and O"),
+        Unset("free: as the schedule needs"),
+    ] = Field(default=None, description="bytes of the `I`, `W` and `O` memory, fixed at generation")
+    order: Annotated[
+        Order | None,
+        Values("a list of dimensions and markers, as in a nest without its steps"),
+        Unset("free: that of the schedule"),
+    ] = Field(default=None, description="the loop order and marker places that the HWC is generated for")
+    operand_bits: Literal[8, 16] = Field(
+        default=8,
+        description="with 16, layers of 16-bit operands run, too, on half of the lanes: half of those along `c`, "
+        "else along `x`, else `m`, else `y`",
+    )
+    bias_words: PowerOfTwo = Field(
+        default=64,
+        ge=0,
+        le=MOST_BIAS_WORDS,
+        description="biases that the HWC keeps, 32 bits each, beside the three memories. Schedules that are searched "
+        "for the hardware keep as many",
+    )
+    ports: Annotated[PortsField, Values("32, 64, 128, 256 or 512 for I, W and O"), Unset("32 each")] = Field(
+        default=NARROW_PORTS,
+        description="bits that one access of the `I`, `W` and `O` port moves, each for itself, such as `{W: 128}`",
+    )
+    in_flight: int = Field(
+        default=4,
+        ge=1,
+        le=13,
+        description="cycles from a grant to its answer up to which each port makes an access in every cycle: two "
+        "more accesses than that may be open",
+    )
+    position_bits: int = Field(
+        default=16,
+        ge=8,
+        le=16,
+        description="width of a coordinate: sizes of layers are below 2 to this power. `--fitted` finds the least "
+        "for a layer set",
+    )
+    read_back: bool = Field(
+        default=False, description="software can read the settings of a layer, which are write-only otherwise"
+    )
+    second_settings: bool = Field(
+        default=False,
+        description="software can write the settings of the next layer, and its start, while a layer runs",
+    )
+    block_ram: bool = Field(
+        default=False,
+        description="the memories of `I` and `W` read synchronously, so that large ones become block RAM: cycles are "
+        "the same, the clock may be slower",
+    )
+    requantisation: RequantisationForm = Field(
+        default="shift",
+        description="`shift`: one shift for all output channels, ReLU, a ceiling. `scaled`: the arithmetic of "
+        "[quantised networks](semantics/counts.md#scaled-sums), with a multiplier and a shift for each output "
+        "channel and zero points",
+    )
+    requantisers: Literal[1, 2, 4] = Field(
+        default=4,
+        description="outputs of 8 bits that are made in a cycle, at most; never more than there are lanes along `x`. "
+        "With `scaled` each takes two multipliers",
+    )
+    constants: Annotated[
+        dict[str, Annotated[int, Field(ge=0, lt=1 << 32)]] | None,
+        Values("32-bit values by the name of a setting"),
+        Unset("none"),
+    ] = Field(
+        default=None,
+        description="of fitted hardware: settings that have this value in place of a register. `--fitted` finds them "
+        "for a layer set; a layer that needs another value is refused",
+    )
+    setting_bits: Annotated[
+        dict[str, Annotated[int, Field(ge=1, le=32)]] | None,
+        Values("1 to 32 by the name of a setting"),
+        Unset("none"),
+    ] = Field(
+        default=None,
+        description="of fitted hardware: widths of registers that are narrower. Registers of addresses get 24 bits, "
+        "unless a layer needs more: all operands are then in the first 16 MiB that the ports address, whose upper "
+        "address bits are zero. With `setting_bits: {input_base: 32}` in the file all of them keep 32 bits",
+    )
+    cluster: Annotated[Cluster | None, Unset("a single HWC")] = Field(
+        default=None, description="makes it a cluster, which schedules of two memory levels run on"
+    )
+
+    rules = (
+        Rule(("lanes",), "powers of two, 4 to 256 together", _datapath_has),
+        Rule(("multipliers", "lanes"), "`multipliers` are as many as `lanes` has", _multipliers_agree),
+        Rule(
+            ("multipliers", "cluster"), "16 `multipliers` in a `cluster` without `lanes`", _multipliers_of_a_cluster
+        ),
+        Rule(("buffers",), "all three", _buffers_of_all),
+        Rule(("buffers", "budget"), "`buffers` are within `budget`", _buffers_in_budget),
+        Rule(("bias_words",), "not 1", _no_single_bias),
+        Rule(("requantisation", "operand_bits"), "`scaled` with 8 `operand_bits` only", _scales_bytes),
+        Rule(("ports", "cluster.banks"), "a port is as wide as all `banks` together, at most", _ports_in_banks),
+        Rule(("read_back", "second_settings", "cluster"), "neither in a `cluster`", _settings_of_a_single_one),
+    )
 
     @field_validator("order", mode="before")
     @classmethod
@@ -198,43 +353,9 @@ class Hardware(Value):
         return tuple(part for index, item in enumerate(order) for part in _order_items(item, index))
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        outside = () if self.lanes is None else self.lanes.outside(LANE_DIMS)
-        if outside:
-            raise ValueError(
-                f"lanes: {outside[0]}: expected lanes along {', '.join(LANE_DIMS)}, as the datapath has them"
-            )
-        if self.multipliers is not None:
-            if self.multipliers not in MULTIPLIER_NUMBERS:
-                raise ValueError(f"multipliers: expected a power of two from 4 to 256, got {self.multipliers}")
-            if self.lanes is not None and self.lanes.product != self.multipliers:
-                raise ValueError(f"multipliers: expected {self.lanes.product} as lanes has, got {self.multipliers}")
-            if self.cluster is not None and self.multipliers != MULTIPLIERS:
-                raise ValueError(
-                    f"multipliers: expected {MULTIPLIERS} in a cluster without lanes, got {self.multipliers}"
-                )
+    def _marked(self) -> Self:
         if self.order is not None:
             check_markers(self.order, "order")
-        if self.buffers is not None:
-            if set(self.buffers) != {"I", "W", "O"}:
-                raise ValueError("buffers: expected bytes for I, W and O")
-            if sum(self.buffers.values()) > self.budget:
-                raise ValueError(f"buffers: expected at most {self.budget} bytes, got {sum(self.buffers.values())}")
-        if self.bias_words & (self.bias_words - 1) or self.bias_words == 1:
-            raise ValueError(
-                f"bias_words: expected 0, or a power of two from 2 to {MOST_BIAS_WORDS}, got {self.bias_words}"
-            )
-        if self.requantisation == "scaled" and self.operand_bits != 8:
-            raise ValueError(f"requantisation: expected shift with {self.operand_bits} operand_bits, got scaled")
-        if self.cluster is not None and self.ports.widest > 32 * self.cluster.banks:
-            raise ValueError(
-                f"ports: expected at most {32 * self.cluster.banks} bits with {self.cluster.banks} banks, "
-                f"got {self.ports}"
-            )
-        if self.cluster is not None and (self.read_back or self.second_settings):
-            raise ValueError(
-                "read_back and second_settings: expected neither in a cluster: its program writes settings"
-            )
         return self
 
     @property
@@ -281,11 +402,6 @@ def _order_items(item: Any, index: int) -> tuple[Any, ...]:
                 )
         return markers
     raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or a marker ('buffer: I'), got {written(item)}")
-
-
-def load_hardware(path: Path) -> Hardware:
-    """Read one hardware file."""
-    return Hardware.from_data(load_yaml(path), str(path))
 
 
 def save_hardware(hardware: Hardware, path: Path) -> bool:

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.network import RanLayer, network_values, plan_network, run_network, weighted
 from hwgen.golden.quantised.execution import checked_inputs, execute, images
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.hardware import Hardware
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Convolution
 from hwgen.quantised.onnx.reader import read_quantised

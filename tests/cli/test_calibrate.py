@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.ir.hardware import Cluster, Dram, Hardware, load_hardware, save_hardware
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.ir.hardware import Cluster, Dram, Hardware, save_hardware
 from tests.cli.command_line import Run, refused
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import hwgen.cli.commands.demo
 from cosim.hwc.comparison import LayerResult
-from hwgen.ir.hardware import load_hardware
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.hwc import compile_layer

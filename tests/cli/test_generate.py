@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.registers.control import Status
 from hwgen.cli.commands.generate import generate
 from hwgen.export.hwc import hwc_memories
-from hwgen.ir.hardware import load_hardware, save_hardware
+from hwgen.ir.hardware import save_hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, load_schedule, save_schedule
 from hwgen.lower.cluster.program import compile_cluster

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import builtin_names, named_file
-from hwgen.ir.hardware import load_hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule
 from hwgen.lower.cluster.cycles import cluster_cycles

@@ -9,11 +9,11 @@ import yaml
 
 import hwgen.campaigns.cluster as clusters
 import hwgen.cli.commands.paper.stoutchinin as command
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.cluster import LEDGER, kept_results, regression_cases
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Access, Counts
-from hwgen.ir.hardware import load_hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce

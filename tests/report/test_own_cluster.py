@@ -8,8 +8,9 @@ import pytest
 import hwgen.cli.commands.paper.own_cluster
 from cosim.cluster.preparation import prepare_cluster
 from cosim.hwc.comparison import LayerResult
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import Cluster, Hardware, load_hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster

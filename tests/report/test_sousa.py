@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import load_hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.model.published.sousa import Mapping
 from hwgen.report.sousa.claims import mapping_claims

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import load_hardware
 from hwgen.lower.system.cycles import system_times
 from hwgen.lower.system.program import compile_system
 from hwgen.model.published.sousa import spend

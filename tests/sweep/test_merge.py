@@ -10,11 +10,12 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.hwc import ALONG_X
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Plan
 from hwgen.ir.document import InputError, dump_yaml
-from hwgen.ir.hardware import Cluster, load_hardware
+from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import load_schedule

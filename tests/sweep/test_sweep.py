@@ -14,11 +14,12 @@ import pyarrow.parquet
 import pytest
 import yaml
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
 from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import dump_yaml
-from hwgen.ir.hardware import Cluster, load_hardware
+from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule, load_schedule

@@ -1,16 +1,18 @@
 """``hwgen sets`` and ``hwgen hardware``: what is built in."""
 
+import re
 import sys
 from typing import Annotated
 
 import typer
 
+from hwgen.arch.hardware_file import hardware_keys, load_hardware, read_hardware_data
 from hwgen.cli.console import Json, print_json, print_table, size_text
 from hwgen.cli.names import hardware_names, hierarchy_names
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import builtin_names, builtin_path, builtin_schedules, named_file
-from hwgen.ir.document import load_yaml
-from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.document import InputError, load_yaml
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel, load_hierarchy
 from hwgen.ir.network import Totals, load_layer_set
 from hwgen.ir.schedule import Marker
@@ -58,13 +60,23 @@ def sets(*, as_json: Json = False) -> None:
     print_table("Built-in folders of schedules", ["name", "schedules", "hardware"], folders)
 
 
-def hardware(name: Name = None, *, as_json: Json = False) -> None:
+Describe = Annotated[
+    bool, typer.Option("--describe", help="What each key of a hardware file may be, what it excludes and is for.")
+]
+
+
+def hardware(name: Name = None, *, describe: Describe = False, as_json: Json = False) -> None:
     """List the built-in hardware and hierarchies, or print one file of them, to be copied and changed."""
+    if describe:
+        if name is not None:
+            raise InputError(f"--describe: expected no name beside it, got {name[:40]}")
+        _describe(as_json=as_json)
+        return
     if name is not None:
         path = builtin_path("hierarchies", name) or named_file("hardware", name)
         data = load_yaml(path)
         is_hierarchy = isinstance(data, dict) and data.get("kind") == "hierarchy"
-        given = (Hierarchy if is_hierarchy else Hardware).from_data(data, str(path))
+        given = Hierarchy.from_data(data, str(path)) if is_hierarchy else read_hardware_data(data, str(path))
         if as_json:
             print_json(given.as_data())
         else:
@@ -83,6 +95,24 @@ def hardware(name: Name = None, *, as_json: Json = False) -> None:
     columns = ["name", "lanes", "budget", "order", "HWCs", "TCDM", "DRAM"]
     print_table("Built-in hardware", columns, map(_row, found.values()), wide=["budget"])
     print_table("Built-in hierarchies", ["name", "levels", "lanes", "bits"], map(_levels_row, memories.values()))
+
+
+def _describe(*, as_json: bool) -> None:
+    """The keys of a hardware file."""
+    keys = hardware_keys()
+    if as_json:
+        print_json({"keys": [key.as_json() for key in keys]})
+        return
+    rows = [
+        [key.name, str(key.domain), _plain(key.otherwise), _plain("; ".join(key.rules)), _plain(key.meaning)]
+        for key in keys
+    ]
+    print_table("Keys of a hardware file", ["key", "values", "without it", "rules", "meaning"], rows, wide=["rules"])
+
+
+def _plain(markdown: str) -> str:
+    """Text of the manual for a terminal."""
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "")
 
 
 def _levels_row(one: Hierarchy) -> list[object]:

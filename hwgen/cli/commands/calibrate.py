@@ -8,12 +8,13 @@ import typer
 
 from cosim.dma.tiles import measure_tiles, random_tiles
 from hwgen.arch.dma import DmaParameters
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.console import Json, note, print_json, print_table
 from hwgen.cli.names import hardware_names
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, parse_yaml, write_atomically
 from hwgen.ir.edited import edited
-from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware, load_hardware
+from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware
 from hwgen.model.dma.fit import CostFit, fit_cost
 
 __all__ = ["calibrate"]

@@ -33,7 +33,7 @@ from hwgen.lower.cluster.leaders import Leaders
 from hwgen.lower.cluster.parts import Parts
 from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
-from hwgen.lower.hwc import require_agreement
+from hwgen.lower.hwc import require_agreement, require_constants
 from hwgen.lower.hwc.program import requantiser_values
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place
@@ -296,6 +296,7 @@ class _Writer:
 
     def _checked(self, values: dict[str, int]) -> dict[str, int]:
         require_agreement(self._tiles.parameters, values, self._where)
+        require_constants(self._tiles.parameters, values, self._where)
         for register in self._registers:
             value = values[register.name]
             if not 0 <= value < 1 << register.width:

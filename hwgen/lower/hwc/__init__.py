@@ -5,6 +5,13 @@ hardware cannot run is refused here, with a reason.
 """
 
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
-from hwgen.lower.hwc.program import Program, compile_layer, require_agreement
+from hwgen.lower.hwc.program import Program, compile_layer, require_agreement, require_constants
 
-__all__ = ["Program", "compile_layer", "parameters_for", "require_agreement", "with_output_at_reduction"]
+__all__ = [
+    "Program",
+    "compile_layer",
+    "parameters_for",
+    "require_agreement",
+    "require_constants",
+    "with_output_at_reduction",
+]

@@ -22,7 +22,7 @@ from hwgen.lower.hwc.parameters import NARROW, parameters_for, with_output_at_re
 from hwgen.lower.hwc.registers import Placement, RegisterValues
 from hwgen.model.core.prediction import require_one_image
 
-__all__ = ["Program", "check_format", "compile_layer", "requantiser_values", "require_agreement"]
+__all__ = ["Program", "check_format", "compile_layer", "requantiser_values", "require_agreement", "require_constants"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def compile_layer(
     require_agreement(parameters, values, schedule.layer.name)
     bank = hwc_registers(parameters)
     registers = []
-    _require_constants(parameters, values, schedule.layer.name)
+    require_constants(parameters, values, schedule.layer.name)
+    values = {name: value for name, value in values.items() if name not in dict(parameters.constants)}
     for register in layer_settings(bank):
         value = values.pop(register.name)
         if not 0 <= value < 1 << register.width:
@@ -98,15 +99,14 @@ def compile_layer(
     )
 
 
-def _require_constants(parameters: HwcParameters, values: dict[str, int], where: str) -> None:
-    """Take the constants of the hardware out of ``values``; raises `InputError` unless they agree."""
+def require_constants(parameters: HwcParameters, values: Mapping[str, int], where: str) -> None:
+    """Raise `InputError` for constants of the hardware that are other values, or of no setting."""
     unknown = {name for name, _ in (*parameters.constants, *parameters.setting_bits)} - set(values)
     if unknown:
         raise InputError(f"hardware: constants, setting_bits: expected settings of the HWC, got {min(unknown)}")
     for name, constant in parameters.constants:
-        value = values.pop(name)
-        if value != constant:
-            raise InputError(f"{where}: {name}: the hardware is fitted to {constant}, got {value}")
+        if values[name] != constant:
+            raise InputError(f"{where}: {name}: the hardware is fitted to {constant}, got {values[name]}")
 
 
 def _window(layout: MemoryLayout) -> dict[str, int]:

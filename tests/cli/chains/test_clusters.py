@@ -8,7 +8,8 @@ import yaml
 
 import hwgen.cli.commands.cosim
 import hwgen.cli.commands.synth
-from hwgen.ir.hardware import load_hardware, save_hardware
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.ir.hardware import save_hardware
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.synth.ecp5 import Area, Device, Gates, Synthesis

@@ -9,8 +9,9 @@ import yaml
 import hwgen.cli.commands.cosim
 import hwgen.cli.commands.generate.generate
 import hwgen.cli.commands.synth
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.hwc import HwcParameters
-from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
+from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import load_schedule
 from hwgen.lower.hwc import compile_layer

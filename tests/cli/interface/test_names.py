@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.program.registry import COMMANDS
 from hwgen.ir.builtin import builtin_names, named_file
 from hwgen.ir.document import write_atomically
-from hwgen.ir.hardware import load_hardware
 from hwgen.ir.network import Totals, load_layer_set
 from hwgen.search.hwc.shared import best_shared
 from tests.cli.command_line import Run, refused
@@ -111,3 +111,12 @@ def test_a_full_disk_behind_standard_output() -> None:
     assert answer.returncode == 2
     assert answer.stderr.startswith("hwgen: standard output, or ")
     assert answer.stderr.count("\n") == 1
+
+
+def test_the_keys_of_a_hardware_file_are_described(run: Run) -> None:
+    keys = {key["key"]: key for key in run("hardware", "--describe", "--json").json["keys"]}
+    assert keys["cluster.hwcs"]["default"] == 4
+    text = run("hardware", "--describe").out
+    assert all(name in text for name in keys)
+    assert "`" not in text
+    refused(run("hardware", "cluster", "--describe"), "--describe: expected no name beside it, got cluster")

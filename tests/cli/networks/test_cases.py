@@ -11,8 +11,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
+from hwgen.ir.hardware import Hardware, save_hardware
 from tests.cli.command_line import Run, refused
 
 CASES = Path(__file__).parent / "cases"

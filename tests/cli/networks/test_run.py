@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import Cluster, Hardware, load_hardware, save_hardware
+from hwgen.ir.hardware import Cluster, Hardware, save_hardware
 from tests.cli.command_line import Run, refused
 from tests.quantised.onnx.models import Draft, small
 

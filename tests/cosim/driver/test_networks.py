@@ -17,6 +17,7 @@ from cosim.cluster.interpreter import Machine
 from examples.digits.lenet import LeNet, as_onnx
 from examples.quantising import quantise
 from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.control import Control, Status
 from hwgen.campaigns.clustered.plan import plan_cluster
@@ -27,7 +28,7 @@ from hwgen.export.registers.files import register_files
 from hwgen.golden.quantised.execution import execute
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
+from hwgen.ir.hardware import Cluster, save_hardware
 from hwgen.quantised.kinds import Dequantise, Quantise
 from hwgen.quantised.onnx.reader import read_quantised
 from tests.cli.command_line import Run, refused

@@ -214,3 +214,18 @@ def test_refuses_what_the_cluster_cannot_run(
         compile_cluster(schedule(nest, **changes), hardware)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_constants_of_the_hardware_that_a_layer_does_not_have_are_refused() -> None:
+    """Of a cluster, too, of which no register has the value."""
+    case, hardware = next(cases("fig8", 1))
+    stride = case.layer.stride[0]
+    for value, refused in ((stride, False), (stride % 4 + 1, True)):
+        fixed = hardware.model_copy(update={"constants": {"stride_y": value}})
+        if not refused:
+            assert compile_cluster(case, fixed).parameters.constants == (("stride_y", stride),)
+            continue
+        with pytest.raises(InputError, match=f"stride_y: the hardware is fitted to {value}, got {stride}"):
+            compile_cluster(case, fixed)
+    with pytest.raises(InputError, match="constants, setting_bits: expected settings of the HWC, got strid"):
+        compile_cluster(case, hardware.model_copy(update={"constants": {"strid": 1}}))

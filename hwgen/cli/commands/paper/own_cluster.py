@@ -16,11 +16,12 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.sim.build import HARNESS
 from hwgen.arch.dram import Dram
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.ledger import Ledger
 from hwgen.cli.console import note, printable, progress
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Cluster, load_hardware
+from hwgen.ir.hardware import Cluster
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster

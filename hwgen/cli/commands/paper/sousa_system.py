@@ -6,11 +6,12 @@ from pathlib import Path
 
 import typer
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.mappings import MappingCampaign, MappingCase, MappingResult
 from hwgen.cli.console import note, printable, progress
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.hardware import Hardware
 from hwgen.model.published.sousa import Npu
 from hwgen.report.sousa.system import MappedLayer, Way, mapped_on_system, system_npu
 from hwgen.report.sousa.system_rows import Cost, SystemRow

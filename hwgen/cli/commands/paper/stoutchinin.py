@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.cluster import kept_results, regression_cases
 from hwgen.campaigns.hwc import expected_rows, kept_configurations
 from hwgen.campaigns.plans import Configuration
@@ -16,7 +17,7 @@ from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule

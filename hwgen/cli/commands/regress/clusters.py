@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.cluster import ClusterRegression, regression_cases, shared_cases
 from hwgen.cli.clusters import ClustersOption, sharing_of
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress, require_folder
@@ -14,7 +15,6 @@ from hwgen.cli.names import hardware_names
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import load_hardware
 from hwgen.ir.schedule import Schedule
 
 __all__ = ["regress_clusters"]
