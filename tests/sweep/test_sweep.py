@@ -440,7 +440,7 @@ def test_tables_without_pyarrow_are_csv(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: Path) -> None:
-    answer = command("sweep", layer_set, "--buffers", "16", "--no-sim", "-j", 1, "-o", tmp_path / "out")
+    answer = command("sweep", layer_set, "--buffers", "16", "--no-sim", "-j", 1, "-o", tmp_path / "out", "-q")
     told = answer.err.splitlines()
     assert (answer.status, answer.out) == (2, "")
     assert told[-1].startswith("hwgen: no feasible point: no HWC of 16 bytes runs all 1 layers")
