@@ -101,7 +101,7 @@ def model(name: str, folder: Path) -> Path:
 
 
 def test_the_table_is_of_all_files() -> None:
-    assert {path.stem for path in CASES.glob("*.onnx")} | {"gemm_rows_float"} == set(ENDS)
+    assert {path.stem for path in CASES.iterdir()} | {"gemm_rows_float"} == set(ENDS) | set(SETS)
 
 
 @pytest.mark.parametrize("name", ENDS)
@@ -148,6 +148,21 @@ def test_the_hardware_is_what_the_reference_is(run: Run, tmp_path: Path, hardwar
 @pytest.mark.parametrize("name", sorted(set(ENDS) - set(EVERY_RUN)))
 def test_all_that_runs_in_hardware(run: Run, tmp_path: Path, hardware: Path, name: str) -> None:
     simulated(run, tmp_path, hardware, name)
+
+
+SETS = {"dw64": 1, "mnv3_dw": 2, "pad_only": 2}
+"""Sets of layers whose counts a search had otherwise than the model, and how many layers they have."""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", SETS)
+def test_sets_of_layers(run: Run, tmp_path: Path, name: str) -> None:
+    answer = run("schedule", CASES / f"{name}.yaml", "--shared", "--buffer", "2KiB", "--json")
+    assert answer.status == 0, answer.err
+    assert len(answer.json["schedules"]) == SETS[name]
+    answer = run("cosim", CASES / f"{name}.yaml", "--buffer", "2KiB", "--json")
+    assert answer.status == 0, answer.err
+    assert [result["equal"] for result in answer.json["results"]] == [True] * SETS[name]
 
 
 def test_rows_and_images_as_layers(run: Run, tmp_path: Path) -> None:
