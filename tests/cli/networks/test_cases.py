@@ -44,11 +44,13 @@ CURVE = "sums through HardSwish before they are quantised: a table needs 8 bits"
 
 ENDS = {
     "3x3_s5": Ends(),
+    "add_channel_const": Ends(),
     "attention_no_batch": Ends(4, (PRODUCT, SOFTMAX, PRODUCT)),
     "chw_unsqueeze": Ends(),
     "clip_min_above_max": Ends(),
     "deconv_groups": Ends(),
     "deconv_per_channel": Ends(),
+    "downscale": Ends(),
     "gemm_row_c": Ends(0, (("Gemm", "biases that are not the same for all rows"),)),
     "gemm_rows_float": Ends(refusal=FLOATS),
     "gemm_transA": Ends(),
