@@ -1,11 +1,12 @@
 """Where steps are done: processes of this machine, a running Dask scheduler, or jobs of SLURM or LSF."""
 
 import logging
+import math
 import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from heapq import heappop, heappush
@@ -23,6 +24,7 @@ from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.jobs import SYSTEMS, JobLimits, Jobs, job_script
 from hwgen.sweep.steps import Step, code_digest
 from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.processes import age
 from hwgen.tools.side_by_side import without_main
 from hwgen.tools.toolchain import ToolError
 
@@ -31,6 +33,8 @@ __all__ = ["Farm", "Place", "open_farm", "sources"]
 MISSING = "the sweep runs on Dask, which is missing (in the checkout: pip install '.[sweep]')"
 ANSWER_SECONDS = 10.0
 MUSTER_SECONDS = 1.0
+SILENT_TIMES = 3
+"""Times in a row that a scheduler may take longer than that to answer."""
 ALONE_SECONDS, ALONE_AGAIN_SECONDS = 60.0, 600.0
 """Seconds without a worker after which that is told, and told again though nothing has changed."""
 LAST_SHARE = 0.25
@@ -93,6 +97,7 @@ class _Worker:
     busy : steps that it has.
     useful : whether it was checked and is of use.
     dismissed : whether it has to go.
+    told_to_go : when it was told so last.
     ends : when it ends by itself, by the monotonic clock.
     last : the seconds before that in which it gets no further step.
     """
@@ -102,6 +107,7 @@ class _Worker:
     busy: int = 0
     useful: bool = False
     dismissed: bool = False
+    told_to_go: float = -math.inf
     ends: float | None = None
     last: float = 0.0
 
@@ -134,7 +140,7 @@ class Farm:
         self._topic = f"hwgen-{uuid4().hex}"
         self._begun: set[str] = set()
         client.subscribe_topic(self._topic, lambda event: self._begun.add(event[1]))
-        self._mustered = 0.0
+        self._mustered, self._silent = 0.0, 0
         self._useful_at = self._alone_told_at = time.monotonic()
         self._alone_told = ""
 
@@ -184,9 +190,12 @@ class Farm:
             return
         try:
             identity = self._client.sync(self._client.scheduler.identity, callback_timeout=ANSWER_SECONDS)
-        except (OSError, TimeoutError):
+        except OSError as error:
+            self._silent += 1
+            if self._silent < SILENT_TIMES and isinstance(error, TimeoutError) and self._client.status == "running":
+                return  # busy, or the machine is
             raise _gone() from None
-        self._mustered = time.monotonic()
+        self._mustered, self._silent = time.monotonic(), 0
         present = identity["workers"]
         for address in self._workers.keys() - present.keys():
             self._left(address)
@@ -227,7 +236,7 @@ class Farm:
             return
         worker.useful, worker.free = True, slots
         if report["life"] is not None:
-            worker.ends = time.monotonic() + report["life"]
+            worker.ends = time.monotonic() + report["left"]
             worker.last = min(self._order.seconds, LAST_SHARE * report["life"])
         if self._jobs is not None:
             self._jobs.joined(_name(worker))
@@ -247,9 +256,10 @@ class Farm:
         for address, worker in self._workers.items():
             if self._jobs is not None and worker.leaving and not worker.busy:
                 worker.dismissed, worker.useful, worker.free = True, False, 0
-            if worker.dismissed:
-                with suppress(OSError, TimeoutError):  # the next muster sees whether the scheduler is gone
-                    self._client.retire_workers([address], close_workers=True)
+            if worker.dismissed and time.monotonic() > worker.told_to_go + ANSWER_SECONDS:
+                worker.told_to_go = time.monotonic()  # again after a while: with an answer of its own it stays
+                retire = self._client.scheduler.retire_workers
+                self._client.loop.add_callback(retire, workers=[address], close_workers=True)
 
     def _left(self, address: str) -> None:
         """A worker is gone: what it had begun has failed, what it had not begun waits again."""
@@ -275,7 +285,7 @@ class Farm:
             useless = len(self._workers) - len(self._checks)
             why = f"{self._place.address or 'this machine'} has {useless or 'none'}{' of no use' if useless else ''}"
         seconds = now - self._useful_at
-        if seconds >= (ALONE_SECONDS if self._place.kind == "local" else self._place.patience):
+        if seconds >= self._place.patience:
             raise ToolError(f"no worker for {seconds:.0f} s: {why}")
         again = why != self._alone_told or now - self._alone_told_at >= ALONE_AGAIN_SECONDS
         if seconds >= ALONE_SECONDS and again:
@@ -371,11 +381,12 @@ REPORT = "__import__('hwgen.sweep.farm', fromlist=['_report'])._report()"
 
 
 def _report() -> dict[str, Any]:
-    """What a worker is: its sources, where they are, and after how many seconds it ends by itself."""
+    """What a worker is: its sources, where they are, its life and what is left of it, in seconds."""
     import distributed
 
-    package = str(Path(hwgen.__file__).parent)
-    return {"sources": sources(), "package": package, "life": distributed.get_worker().lifetime}
+    life = distributed.get_worker().lifetime  # from the worker's beginning
+    left = None if life is None else life - age()
+    return {"sources": sources(), "package": str(Path(hwgen.__file__).parent), "life": life, "left": left}
 
 
 def _attempt(step: Step, order: Order, topic: str) -> dict[str, Any]:

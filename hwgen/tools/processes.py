@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +19,17 @@ import psutil
 import hwgen.tools.watcher
 from hwgen.tools.scratch import outside, own_scratch
 
-__all__ = ["completed", "detached_variables", "locked", "processor_seconds", "started", "stop", "stop_all", "watched"]
+__all__ = [
+    "age",
+    "completed",
+    "detached_variables",
+    "locked",
+    "processor_seconds",
+    "started",
+    "stop",
+    "stop_all",
+    "watched",
+]
 
 MARK = "HWGEN_STARTED_BY"
 """The variable that names the process that has started another one: its number, and what no other process has."""
@@ -136,6 +147,12 @@ def stop_all() -> None:
 def _kill(process: "subprocess.Popen[bytes]") -> None:
     with suppress(ProcessLookupError):  # another thread has waited for it meanwhile
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def age() -> float:
+    """Seconds for which this process has run."""
+    begun: float = psutil.Process().create_time()
+    return max(0.0, time.time() - begun)
 
 
 def processor_seconds(process: "subprocess.Popen[bytes]") -> float:

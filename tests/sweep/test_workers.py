@@ -19,7 +19,7 @@ from hwgen.sweep.farm import Farm, Place
 from hwgen.sweep.steps import Step
 from hwgen.tools.toolchain import ToolError
 
-GOOD = {"sources": "ours", "package": "/here", "life": None}
+GOOD = {"sources": "ours", "package": "/here", "life": None, "left": None}
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ def test_a_worker_of_other_sources_gets_no_step_and_is_named_once(monkeypatch: p
     def report() -> dict[str, Any]:
         if worker_name() == "1":
             raise ModuleNotFoundError("No module named 'hwgen'")
-        return GOOD if worker_name() == "2" else {"sources": "others", "package": "/there", "life": None}
+        return GOOD if worker_name() == "2" else {**GOOD, "sources": "others", "package": "/there"}
 
     monkeypatch.setattr(farm, "_report", report)
     with opened(3) as (some, _, told):
@@ -145,7 +145,7 @@ def test_a_step_that_outlasts_its_worker_is_told_so(monkeypatch: pytest.MonkeyPa
         return {"status": "done"}
 
     monkeypatch.setattr(farm, "attempt", attempted)
-    monkeypatch.setattr(farm, "_report", lambda: {**GOOD, "life": 1.0})
+    monkeypatch.setattr(farm, "_report", lambda: {**GOOD, "life": 1.0, "left": 1.0})
     with opened(1) as (some, cluster, _):
         some.submit(steps(1)[0])
         for arrived in some.records(0.02):
@@ -168,7 +168,8 @@ def test_the_most_urgent_step_is_begun_first() -> None:
 
 
 def test_a_worker_that_ends_soon_gets_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(farm, "_report", lambda: {**GOOD, "life": 0.0 if worker_name() == "0" else None})
+    dying = {"life": 100.0, "left": 20.0}
+    monkeypatch.setattr(farm, "_report", lambda: {**GOOD, **dying} if worker_name() == "0" else GOOD)
     with opened(2) as (some, _, told):
         for step in steps(4):
             some.submit(step)

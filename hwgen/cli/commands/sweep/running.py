@@ -22,6 +22,9 @@ from hwgen.tools.toolchain import require_tools
 
 __all__ = ["Running", "place_of"]
 
+LOCAL_PATIENCE = 600.0
+"""Seconds within which a worker of this machine is there, however busy the machine is."""
+
 
 @dataclass(frozen=True)
 class Running:
@@ -116,4 +119,4 @@ def place_of(
         return Place(farm, jobs or processors(), logs=logs, **given)
     if patience is not None:
         raise InputError("--worker-limit: expected with --farm or --scheduler")
-    return Place("local", fitting_jobs(jobs or processors()))
+    return Place("local", fitting_jobs(jobs or processors()), patience=LOCAL_PATIENCE)
