@@ -96,10 +96,15 @@ class Workers:
         """Events, until no task is left; tasks may be submitted meanwhile."""
         while self._waiting or self._busy:
             while self._waiting and self._idle:
-                _, _, task = heappop(self._waiting)
                 connection = self._idle.pop()
+                task = self._waiting[0][2]
+                try:
+                    connection.send((task.function, task.arguments))
+                except OSError:  # it was killed while it waited
+                    self._replace(connection)
+                    continue
+                heappop(self._waiting)
                 self._busy[connection] = task
-                connection.send((task.function, task.arguments))
             ready = wait(list(self._busy))
             for connection in [connection for connection in self._busy if connection in ready]:
                 yield self._received(connection)
@@ -110,15 +115,19 @@ class Workers:
             kind, value, cpu_seconds = connection.recv()
         except (EOFError, ConnectionResetError):
             del self._busy[connection]
-            process = self._processes.pop(connection)
-            process.join()
-            self._start()
-            return Failed(task, f"its process ended with status {process.exitcode}")
+            return Failed(task, f"its process ended with status {self._replace(connection)}")
         if kind == "told":
             return Told(task, value)
         del self._busy[connection]
         self._idle.append(connection)
         return Finished(task, value, cpu_seconds) if kind == "finished" else Failed(task, value)
+
+    def _replace(self, connection: Connection) -> int | None:
+        """Start another process in place of one that has ended; its exit status."""
+        process = self._processes.pop(connection)
+        process.join()
+        self._start()
+        return process.exitcode
 
     def _start(self) -> None:
         ours, theirs = SPAWN.Pipe()

@@ -1,6 +1,7 @@
 """Tasks in processes: the most urgent first, and no failure is anybody else's."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from hwgen.ir.document import InputError
@@ -22,6 +24,10 @@ def echo(value: int, *, tell: Callable[[Any], None]) -> int:
 
 def refuse(error: type[Exception], *, tell: Callable[[Any], None]) -> None:
     raise error("no such thing")
+
+
+def identity(*, tell: Callable[[Any], None]) -> int:
+    return os.getpid()
 
 
 def end(*, tell: Callable[[Any], None]) -> None:
@@ -80,6 +86,21 @@ def test_a_process_that_ends_is_replaced() -> None:
     events = events_of((2, bad), (1, good))
     assert events[:2] == [Told(bad, "going"), Failed(bad, "its process ended with status 7")]
     assert [event.value for event in events if isinstance(event, Finished)] == [1]
+
+
+def test_a_process_that_is_killed_while_it_waits_is_replaced() -> None:
+    found = []
+    with Workers(1) as workers:
+        workers.submit(0, Task("one", identity, ()))
+        for event in workers.events():
+            assert isinstance(event, Finished)
+            found.append(event.value)
+            if len(found) < 3:
+                os.kill(event.value, signal.SIGKILL)
+                while psutil.Process(event.value).status() != psutil.STATUS_ZOMBIE:
+                    time.sleep(0.01)
+                workers.submit(0, Task("more", identity, ()))
+    assert len(set(found)) == 3
 
 
 def test_processor_time_is_that_of_what_a_task_started_too() -> None:
