@@ -18,6 +18,8 @@ from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 
 __all__ = ["BusBench"]
 
+REQUESTS_AFTER_AN_ERROR = 2
+"""Most requests of a port after the cycle in which a port was answered with an error."""
 REGIONS = ("input", "weights", "bias", "partial", "output")
 
 
@@ -57,6 +59,7 @@ class Slave:
         self.waiting: tuple[int, ...] | None = None
         self.counters = [[0, 0] for _ in range(12)]
         self.violations = 0
+        self.late = 0  # requests after an error
 
     async def serve(self) -> None:
         """Forever: what is sampled after the edge is what was there before it."""
@@ -72,6 +75,11 @@ class Slave:
             request = self._request()
             if self.waiting is not None and request != self.waiting:
                 self.violations += 1
+            if self.waiting is None and request is not None and self.cycle > (self.bench.failed or self.cycle):
+                self.late += 1
+                self.violations += self.late > REQUESTS_AFTER_AN_ERROR
+            if self.r_valid.value == 1 and self.r_opc.value == 1 and self.bench.failed is None:
+                self.bench.failed = self.cycle
             if request is not None and granted:
                 self._transfer(*request)
             self.waiting = None if granted else request
@@ -127,6 +135,7 @@ class BusBench:
         self.error: tuple[str, int] | None = None
         self.timed_out = False
         self.cycles = 0
+        self.failed: int | None = None  # the cycle of the first answer with an error
         self._slaves = {port: Slave(self, port) for port in PORTS}
         self._regions: list[tuple[int, int]] = []
         self._random = Random(0)
@@ -182,6 +191,7 @@ class BusBench:
             self.dut.rst.value = 1
             self.in_reset = True
             await self._wait(3)
+        self.failed = None
         for place, (port, slave) in enumerate(self._slaves.items()):
             random = Random(f"{job['random']} {port}")
             rates = job["stall_rates"][place], job["delay_rates"][place]
