@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 __all__ = ["HARDWARE", "RESULTS", "Record", "chosen_hardware", "hwgen", "judge", "on_a_cluster"]
 
 RESULTS = Path("results") / "examples"
-HARDWARE = Path(__file__).resolve().parent / "hardware"
+HARDWARE = Path(__file__).resolve().parents[1] / "schedules" / "hardware"
+"""The built-in hardware."""
 CYCLES = 0.05
 """The part by which a layer's cycles may differ from the predicted ones."""
 EQUAL = 0.999

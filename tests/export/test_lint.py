@@ -16,6 +16,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.arch.system import SystemParameters
@@ -24,14 +25,14 @@ from hwgen.export.conversion import converted
 from hwgen.export.hwc import files_of
 from hwgen.export.pipeline import pipeline_files_of
 from hwgen.export.system import system_files_of, system_verilog
-from hwgen.ir.hardware import Cluster, Hardware, load_hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc.parameters import parameters_for
 from tests.export.test_pipeline import every_kind
 from tests.random.layers import order_from, random_hwc, schedules_for
 
 TOP = Path(__file__).resolve().parents[2]
-NAMED = sorted([*(TOP / "schedules" / "hardware").glob("*.yaml"), *(TOP / "examples" / "hardware").glob("*.yaml")])
+NAMED = sorted((TOP / "schedules" / "hardware").glob("*.yaml"))
 RANDOM = 24
 CLUSTERS = 6
 """So many of the random ones are clusters."""

@@ -11,6 +11,7 @@ import hwgen.ir
 import hwgen.model
 import hwgen.search
 from hwgen.campaigns.ledger import Ledger
+from hwgen.campaigns.network import weighted
 from hwgen.cli.commands.design_clusters import cores_of, design_cluster
 from hwgen.cli.console import Json, buffer_sizes, claim_folder, note, print_json, print_table, progress, size_text
 from hwgen.cli.coverage import Partial, covered, tell_activations
@@ -23,6 +24,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.memory.energy import TABLES
 from hwgen.ir.memory.hierarchy import Hierarchy, save_hierarchy
 from hwgen.ir.schedule import Bits, Schedule, save_schedule
+from hwgen.quantised.onnx.reader import read_quantised
 from hwgen.report.design_front import front_picture
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_tasks
 from hwgen.search.hierarchy.design import TABLE, Design, DesignSpace, Point, design_of, table_sizes
@@ -91,7 +93,8 @@ def design(
     """Choose memories and schedules together: of all within a budget those of least energy for all layers.
 
     Energies are those of Yang et al. 2016. Without --levels and --sizes the memories are those of a cluster: TCDM
-    and local buffers. Written: its hardware file and a schedule for each layer, as predict, generate and cosim take
+    and local buffers; of one for a quantised network the sums are scaled, and it has a vector unit. Written: its
+    hardware file and a schedule for each layer, as predict, generate and cosim take
     them. With --levels or --sizes each layer is scheduled on each hierarchy, of the model alone. Written: the best
     one, its schedules, the table of all hierarchies, and energy against area as a picture.
     """
@@ -109,7 +112,17 @@ def design(
     number = cores_of(cores or CORES)
     coverage = covered(name, partial=partial, batches=not on_cluster)
     if on_cluster:
-        design_cluster(coverage.layers, name, budget, option, shape, number, output, as_json=as_json)
+        design_cluster(
+            coverage.layers,
+            name,
+            budget,
+            option,
+            shape,
+            number,
+            output,
+            quantised=_is_quantised(name),
+            as_json=as_json,
+        )
         if not as_json:
             tell_activations(coverage)
         return
@@ -137,6 +150,17 @@ def design(
     _print(chosen, coverage.layers, name, budget)
     tell_activations(coverage)
     note(f"written to {output}: hierarchy.yaml, schedules, design.csv, front.png")
+
+
+def _is_quantised(name: str) -> bool:
+    """Whether it is a quantised network, whose sums are scaled channel by channel."""
+    path = Path(name)
+    if path.suffix.lower() != ".onnx":
+        return False
+    try:
+        return bool(weighted(read_quantised(path)))
+    except InputError:
+        return False
 
 
 def _budget(sram: str | None, area: float | None) -> int:

@@ -12,7 +12,7 @@ from hwgen.arch.parameter_error import ParameterError
 from hwgen.cli.console import note, print_json, print_table, progress, size_text
 from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import MOST_HWCS, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Schedule, save_schedule
@@ -25,7 +25,6 @@ __all__ = ["cores_of", "design_cluster"]
 
 NAME = "design"
 SCHEDULES = "schedules"
-MOST_CORES = 8
 
 
 @dataclass(frozen=True)
@@ -49,22 +48,27 @@ def cores_of(text: str) -> tuple[int, ...]:
         found = tuple(int(part) for part in text.split(","))
     except ValueError:
         found = ()
-    if not found or not all(1 <= number <= MOST_CORES for number in found):
-        raise InputError(f"--cores: expected numbers from 1 to {MOST_CORES}, such as 4 or 1,2,4, got {text[:40]!r}")
+    if not found or not all(1 <= number <= MOST_HWCS for number in found):
+        raise InputError(f"--cores: expected numbers from 1 to {MOST_HWCS}, such as 4 or 1,2,4, got {text[:40]!r}")
     return tuple(dict.fromkeys(found))
 
 
 def design_cluster(
     layers: tuple[Layer, ...], name: str, budget: int, option: str, lanes: Lanes, cores: tuple[int, ...],
-    output: Path, *, as_json: bool,
+    output: Path, *, quantised: bool = False, as_json: bool,
 ) -> None:  # fmt: skip
-    """Search, write and print the cluster; ``option`` is the one that gave the budget."""
+    """Search, write and print the cluster; ``option`` is the one that gave the budget.
+
+    ``quantised`` : it is for a quantised network, which runs on it as it is.
+    """
+    if quantised and max(cores) >= MOST_HWCS:
+        raise InputError(f"--cores: expected at most {MOST_HWCS - 1} for a quantised network, beside a vector unit")
     try:
         check_lanes(lanes)
     except ParameterError as error:
         raise InputError(f"--lanes: {error}") from None
     require_hardware(NAME, output)
-    space = ClusterSpace(budget, cores, lanes)
+    space = ClusterSpace(budget, cores, lanes, quantised)
 
     def check(schedule: Schedule, hardware: Hardware) -> None:
         compile_cluster(schedule, hardware)

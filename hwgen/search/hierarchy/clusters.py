@@ -67,11 +67,13 @@ class ClusterSpace:
     sram : bytes of the TCDM and of all local memories together, at most.
     hwcs : the numbers of HWCs.
     lanes : of each HWC.
+    quantised : whether they run quantised networks: sums are scaled, and there is a vector unit.
     """
 
     sram: int
     hwcs: tuple[int, ...]
     lanes: Lanes
+    quantised: bool = False
 
     def stacks(self) -> list[tuple[int, int, int]]:
         """HWCs, bytes of the TCDM, bytes of the memories of an HWC at most; raises `InputError` if there are none.
@@ -145,8 +147,8 @@ def best_clusters(
     """
     found = []
     for hwcs, tcdm, local in space.stacks():
-        point = _Search(layers, Cluster(hwcs=hwcs, tcdm=tcdm, banks=BANKS, multicast=hwcs > 1), local, space.lanes)
-        found += point.best(check)
+        cluster = Cluster(hwcs=hwcs, tcdm=tcdm, banks=BANKS, multicast=hwcs > 1, vector=space.quantised)
+        found += _Search(layers, cluster, local, space.lanes).best(check)
         step()
     if not found:
         raise InputError(f"a budget of {space.sram} bytes: expected a cluster that runs all {len(layers)} layers")
@@ -173,7 +175,13 @@ class _Search:
         name = f"cluster_{self._cluster.hwcs}x{self._lanes}"
         budget = self._local if buffers is None else sum(buffers.values())
         return Hardware(
-            name=name, lanes=self._lanes, budget=budget, buffers=buffers, order=order, cluster=self._cluster
+            name=name,
+            lanes=self._lanes,
+            budget=budget,
+            buffers=buffers,
+            order=order,
+            requantisation="scaled" if self._cluster.vector else "shift",
+            cluster=self._cluster,
         )
 
     def _near(self, levels: CostLevels) -> Iterator[_Tile]:

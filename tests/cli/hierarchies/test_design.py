@@ -3,10 +3,16 @@
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hwgen.cli.commands.design as command
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.campaigns.clustered.plan import plan_cluster
+from hwgen.ir.builtin import named_file
+from hwgen.quantised.onnx.reader import read_quantised
 from tests.cli.command_line import Run, refused
+from tests.quantised.onnx.models import Draft
 
 NAMES = ("wide", "point")
 LAYERS = """
@@ -74,6 +80,32 @@ def test_a_cluster_is_designed_and_runs(run: Run, layers: Path, tmp_path: Path, 
     assert all(result["equal"] and result["output_exact"] for result in ran)
     assert sorted(result["energy"]["measured"]["total"] for result in ran) == sorted(energies)
     assert {result["energy"]["datapath"] for result in ran} == {"predicted"}
+
+
+def test_a_cluster_for_a_quantised_network_runs_it(run: Run, tmp_path: Path) -> None:
+    """What `hwgen run` needs of hardware is there: sums are scaled, and there is a vector unit for pools."""
+    model, out = pooled(tmp_path / "model.onnx"), tmp_path / "cluster"
+    found = run(
+        "design", model, "--sram", "16KiB", "--cores", "2", "--lanes", "m2c2", "--partial", "-o", out, "--json"
+    )
+    assert found.status == 0, found.err
+    hardware = found.json["hardware"]
+    assert (hardware["requantisation"], hardware["cluster"]["vector"]) == ("scaled", True)
+    for file in (out / "design.hardware.yaml", named_file("hardware", "cluster_64_vector")):
+        plan = plan_cluster(read_quantised(model), load_hardware(file))
+        assert (len(plan.layers), plan.refused) == (2, {})
+    refused(
+        run("design", model, "--sram", "1MiB", "--cores", "8", "--partial", "-o", out), "--cores: expected at most 7"
+    )
+
+
+def pooled(path: Path) -> Path:
+    """A convolution and a pool."""
+    draft = Draft([1, 4, 6, 6])
+    weights = draft.weights(np.random.default_rng(1).integers(-127, 128, (8, 4, 3, 3)), 0.01)
+    first = draft.node("Conv", draft.both("x", 0.05, 100), weights, kernel_shape=[3, 3])
+    last = draft.node("MaxPool", draft.both(first, 0.07, 90), kernel_shape=[2, 2])
+    return draft.write(path, draft.both(last, 0.07, 90), [1, 8, 3, 3])
 
 
 def test_wrong_options_are_refused(run: Run, layers: Path, tmp_path: Path) -> None:

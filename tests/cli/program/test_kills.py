@@ -22,8 +22,9 @@ from uuid import uuid4
 import pytest
 import yaml
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
+from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.tools.toolchain import cache_room
 from tests.quantised.onnx.models import small
 
