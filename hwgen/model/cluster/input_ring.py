@@ -6,12 +6,12 @@ of several groups) are left to the list, and so are halves.
 """
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch.layout import LEAST_RING
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
+from hwgen.model.core.compiled import njit
 
 __all__ = ["input_ring"]
 

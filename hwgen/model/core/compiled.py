@@ -1,12 +1,62 @@
-"""Kernels that numba compiles out of several files, and the cache of their machine code."""
+"""Kernels that numba compiles, also out of several files, and the cache of their machine code.
+
+Whoever has kernels takes ``njit`` from here: what numba keeps is then checked by a digest whenever it is used. numba
+itself runs what it finds, and raises the error of whatever part of it it cannot read, at every call.
+"""
 
 import hashlib
+import pickle
+import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numba.core.caching
 from numba import njit
+from numba.core.caching import IndexDataCacheFile
+from numba.core.serialize import dumps
 
-__all__ = ["digest", "inner", "inner_unchecked"]
+__all__ = ["digest", "inner", "inner_unchecked", "njit"]
+
+
+class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
+    """The kept machine code of one function: what is damaged counts as not there, with a line on standard error."""
+
+    def __init__(self, cache_path: str, filename_base: str, source_stamp: Any) -> None:
+        super().__init__(cache_path, filename_base, source_stamp)
+        self._place, self._function = cache_path, filename_base
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep machine code."""
+        payload = dumps(data)
+        super().save(key, (self._digest(payload), payload))
+
+    def load(self, key: Any) -> Any:
+        """The machine code for a key; None if there is none, or none that is whole."""
+        try:
+            found = super().load(key)
+        except Exception:  # pickle raises what it likes
+            self._tell()
+            with suppress(OSError):
+                self.flush()
+            return None
+        if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], bytes)):
+            return None  # none, or of numba alone
+        kept, payload = found
+        if kept != self._digest(payload):
+            self._tell()
+            return None
+        return pickle.loads(payload)
+
+    def _digest(self, payload: bytes) -> bytes:
+        return hashlib.sha256(self._function.encode() + payload).digest()
+
+    def _tell(self) -> None:
+        sys.stderr.write(f"hwgen: {Path(self._place) / self._function}: damaged: compiled anew\n")
+
+
+numba.core.caching.IndexDataCacheFile = _CheckedFile
 
 _FOR_KERNELS_ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 inner = njit(**_FOR_KERNELS_ALONE)

@@ -7,11 +7,10 @@ works with at the moment. Like registers, a level that changes in a cycle is see
 """
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch import latency
 from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
-from hwgen.model.core.compiled import digest, inner
+from hwgen.model.core.compiled import digest, inner, njit
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import begin_dram
 from hwgen.model.pipeline import kernel_tables, movers_kernel, streams_kernel, turns_kernel

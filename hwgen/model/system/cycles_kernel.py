@@ -5,12 +5,11 @@ port has something for it, or an HWC ends.
 """
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch import bus as arch_bus
 from hwgen.arch import commands as arch_commands
 from hwgen.arch import dram as arch_dram
-from hwgen.model.core.compiled import digest, inner
+from hwgen.model.core.compiled import digest, inner, njit
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import (
     D_ANSWER,

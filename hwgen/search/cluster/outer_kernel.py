@@ -5,11 +5,11 @@ above the marked loop of each operand, ``marked`` which that one is over.
 """
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import ALIGNMENT
+from hwgen.model.core.compiled import njit
 from hwgen.search.cluster.outer_tables import (
     AREA,
     BIAS_BYTES,

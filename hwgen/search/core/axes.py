@@ -10,10 +10,10 @@ columns and groups iteration by iteration; no closed form is used that could be 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.model.core.compiled import njit
 
 __all__ = [
     "INNER",

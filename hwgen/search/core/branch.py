@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hwgen.model.core.compiled import njit
 from hwgen.search.core.dominance import StepLists
 from hwgen.search.core.orders import TILED
 from hwgen.search.core.space import Scale, Tables

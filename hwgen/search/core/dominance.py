@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import Dim
+from hwgen.model.core.compiled import njit
 from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, Orders
 from hwgen.search.core.space import IMPOSSIBLE, Tables
 

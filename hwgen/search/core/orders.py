@@ -12,13 +12,13 @@ from functools import cache
 from itertools import permutations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Order
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ARRAYS, Marker
+from hwgen.model.core.compiled import njit
 from hwgen.search.core.axes import PAIR_STATES
 
 __all__ = [

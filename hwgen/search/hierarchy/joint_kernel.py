@@ -14,8 +14,9 @@ the sequence. Any weights give a bound; ascent looks for good ones.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hwgen.model.core.compiled import njit
 
 __all__ = ["Sequence", "ascend"]
 

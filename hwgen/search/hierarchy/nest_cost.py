@@ -8,8 +8,9 @@ out. Within one row of loops the one that lets I slide comes first; loops that r
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hwgen.model.core.compiled import njit
 
 __all__ = ["Costs", "cost_of", "held_of", "slides_along", "traffic_of"]
 

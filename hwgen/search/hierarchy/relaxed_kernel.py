@@ -1,7 +1,8 @@
 """Branch and bound over rows of five axes: the compiled loop of the relaxed search."""
 
 import numpy as np
-from numba import njit
+
+from hwgen.model.core.compiled import njit
 
 __all__ = ["least_cost"]
 

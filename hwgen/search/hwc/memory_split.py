@@ -1,10 +1,10 @@
 """Compiled kernels of the search for an HWC: fronts of cost and memories, the best split of a budget, its rest."""
 
 import numpy as np
-from numba import njit
 
 from hwgen.arch.hwc import MOST_MEMORY
 from hwgen.ir.schedule import ARRAYS, ArrayName
+from hwgen.model.core.compiled import njit
 from hwgen.search.core.branch import advance, criteria, improve, memories, missing_bytes, prepare
 
 __all__ = ["frontier", "least_of_each", "roomy", "split", "with_room"]

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Schedule
+from hwgen.model.core.compiled import njit
 from hwgen.search.core.branch import (
     Problem,
     advance,

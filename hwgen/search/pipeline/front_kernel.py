@@ -6,7 +6,8 @@ The costs are those of `hwgen.model.pipeline.cost`, tile by tile; they are expla
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from hwgen.model.core.compiled import njit
 
 __all__ = [
     "ALWAYS",

@@ -14,10 +14,10 @@ the fastest of them with bursts: the kindest way to break the tie. Slicings and 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import Layer
+from hwgen.model.core.compiled import njit
 from hwgen.model.published.sousa import (
     FLOWS,
     SLICINGS,

@@ -19,13 +19,13 @@ each for itself. A level that takes two buffers of one operand holds the outer o
 from itertools import permutations, product
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hwgen.ir.lanes import ONE_LANE
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Bits, Schedule
+from hwgen.model.core.compiled import njit
 from hwgen.search.hierarchy.nest_cost import held_of, traffic_of
 from hwgen.search.hierarchy.nests import schedule_of
 from hwgen.search.hierarchy.optimal import costs_of

@@ -233,9 +233,9 @@ def test_packed_operands_run_and_give_their_outputs(run: Run, rtl: Path) -> None
 def test_a_register_that_is_written_wrong_is_found(run: Run, rtl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs is the file: a program with another shift fails."""
 
-    def spoilt(program: Program, operands: Any) -> Any:
+    def spoilt(name: str, program: Program, operands: Any) -> Any:
         registers = tuple((name, at, value ^ (name == "shift")) for name, at, value in program.registers)
-        return original(replace(program, registers=registers), operands)
+        return original(name, replace(program, registers=registers), operands)
 
     original = hwgen.export.hwc_program.program_files
     monkeypatch.setattr(hwgen.cli.commands.generate.generate, "program_files", spoilt)

@@ -79,3 +79,45 @@ def test_a_kernel_is_compiled_anew_when_a_part_of_it_changes(tmp_path: Path) -> 
     assert run(2, 1) == [11, 1]  # out of the cache
     assert run(3, 1) == [16, 0]
     assert run(3, 40) == [55, 0]
+
+
+DAMAGED = """
+from hwgen.model.core.compiled import njit
+
+@njit(cache=True)
+def kernel(a):
+    return a + 1
+
+@njit(cache=True)
+def other(a):
+    return a - 1
+
+print(kernel(3), sum(kernel.stats.cache_hits.values()), other(3))
+"""
+
+
+def test_kept_machine_code_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
+    script, kept = tmp_path / "kernels.py", tmp_path / "kept"
+    script.write_text(DAMAGED, encoding="utf-8")
+
+    def call() -> tuple[list[int], str]:
+        done = subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(kept)},
+        )  # fmt: skip
+        return [int(number) for number in done.stdout.split()], done.stderr
+
+    assert call() == ([4, 0, 2], "")
+    (index,), (code,), (others,) = (
+        list(kept.rglob(f"*.{name}")) for name in ("kernel-*.nbi", "kernel-*.nbc", "other-*.nbc")
+    )
+    for file, damaged in (
+        (code, code.read_bytes()[:-50]),
+        (code, others.read_bytes()),  # whole, but of another function
+        (index, index.read_bytes()[:-20]),
+    ):
+        file.write_bytes(damaged)
+        numbers, told = call()
+        assert (numbers, told.count("\n")) == ([4, 0, 2], 1)
+        assert told.endswith(": damaged: compiled anew\n")
+    assert call() == ([4, 1, 2], "")
