@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hwgen.golden.quantised.padding import with_pads
 from hwgen.ir.document import InputError
+from hwgen.ir.onnx.file import one_line
 from hwgen.quantised.kinds import HostOperator
 
 __all__ = ["host_outputs", "model_outputs"]
@@ -24,23 +25,27 @@ EXACT_SUMS = ("session.x64quantprecision", "1")
 with int8 activations do not start with it: there are no kernels for them."""
 
 
-def _session(model: bytes, where: str, *, exact: bool) -> Any:
-    """A session of a model, with all optimisations that it starts with; raises `InputError` if there is none.
+def _run(model: bytes, inputs: Mapping[str, NDArray], where: str, *, exact: bool) -> Sequence[NDArray]:
+    """What a model makes, with all optimisations with which it runs; raises `InputError` if it does with none.
 
     ``exact`` : sums of products of integers must not saturate.
     """
     runtime = _runtime(where)
     levels = runtime.GraphOptimizationLevel
     kept = [EXACT_SUMS] if exact and _saturates() else []
+    options = runtime.RunOptions()
+    options.log_severity_level = FATAL
     refusal = ""
     # With fewer optimisations what is between quantisers is computed in float32, without kernels of integers.
     tries = ((levels.ORT_ENABLE_ALL, kept), (levels.ORT_ENABLE_BASIC, ()), (levels.ORT_DISABLE_ALL, ()))
     for level, entries in tries:
         try:
-            return _started(runtime, model, level, entries)
+            found: Sequence[NDArray] = _started(runtime, model, level, entries).run(None, dict(inputs), options)
         except Exception as error:  # its exceptions have no common base but this
-            refusal = refusal or _one_line(error)
-    raise InputError(f"{where}: ONNX Runtime refuses it: {refusal}")
+            refusal = refusal or one_line(error)
+        else:
+            return found
+    raise InputError(f"{where}: ONNX Runtime does not run it: {refusal}")
 
 
 def _runtime(where: str) -> Any:
@@ -83,23 +88,6 @@ def _saturates() -> bool:
     return bool((session.run(None, most)[0] != 255 * 127 * columns).any())
 
 
-def _outputs(session: Any, inputs: Mapping[str, NDArray], where: str) -> Sequence[NDArray]:
-    """What a session makes; raises `InputError` where it fails on the way."""
-    import onnxruntime
-
-    options = onnxruntime.RunOptions()
-    options.log_severity_level = FATAL
-    try:
-        found: Sequence[NDArray] = session.run(None, dict(inputs), options)
-    except Exception as error:  # its exceptions have no common base but this
-        raise InputError(f"{where}: ONNX Runtime cannot run it: {_one_line(error)}") from None
-    return found
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
-
-
 def host_outputs(node: HostOperator, operands: Mapping[str, NDArray]) -> Sequence[NDArray]:
     """The outputs of one operator on numbers."""
     import onnx
@@ -117,7 +105,7 @@ def host_outputs(node: HostOperator, operands: Mapping[str, NDArray]) -> Sequenc
         [onnx.numpy_helper.from_array(array, name) for name, array in node.constants.items()],
     )
     model = with_pads(helper.make_model(graph, opset_imports=[helper.make_opsetid("", node.opset)], ir_version=8))
-    return _outputs(_session(model.SerializeToString(), node.name, exact=False), operands, node.name)
+    return _run(model.SerializeToString(), operands, node.name, exact=False)
 
 
 def model_outputs(path: Path, inputs: Mapping[str, NDArray], tensors: Sequence[str]) -> dict[str, NDArray]:
@@ -133,5 +121,5 @@ def model_outputs(path: Path, inputs: Mapping[str, NDArray], tensors: Sequence[s
     made = {name for node in model.graph.node for name in node.output}
     more = [name for name in tensors if name in made and name not in own and name not in given]
     model.graph.output.extend(onnx.helper.make_value_info(name, onnx.TypeProto()) for name in more)
-    found = _outputs(_session(model.SerializeToString(), str(path), exact=True), inputs, str(path))
+    found = _run(model.SerializeToString(), inputs, str(path), exact=True)
     return dict(zip([*own, *more], found, strict=True))

@@ -39,7 +39,7 @@ def transposed_convolution(data: Float64, weights: Float64, settings: Settings, 
         first = list(settings.get("pads", [0] * len(kernel)))[: len(kernel)]
     else:
         upper = settings.get("auto_pad") == b"SAME_UPPER"
-        first = [one // 2 if upper else one - one // 2 for one in cut]
+        first = [(one + (not upper)) // 2 if one > 0 else 0 for one in cut]  # a larger output ends later
     room = [max(whole, begin + size) for whole, begin, size in zip(full, first, made[2:], strict=True)]
     found = np.zeros((made[0], groups, made[1] // groups, *room))
     inputs = data.reshape(data.shape[0], groups, -1, *given)
@@ -51,8 +51,8 @@ def transposed_convolution(data: Float64, weights: Float64, settings: Settings, 
         )
         found[_last(*where)] += np.einsum("gcm,ngc...->ngm...", split[_last(*tap)], inputs, optimize=True)
     kept = tuple(slice(begin, begin + size) for begin, size in zip(first, made[2:], strict=True))
-    cut: Float64 = found[_last(*kept)].reshape(*made)
-    return cut
+    outputs: Float64 = found[_last(*kept)].reshape(*made)
+    return outputs
 
 
 def average(data: Float64, settings: Settings, made: Sequence[int]) -> Float64:

@@ -160,8 +160,8 @@ def phases(weights: Int64, window: Window, given: Sequence[int], made: Sequence[
     """
     outputs = len(weights)
     reach = [(taps - 1) * apart for taps, apart in zip(window.kernel, window.dilation, strict=True)]
-    steps = tuple(far // stride + 1 for far, stride in zip(reach, window.stride, strict=True))
     down, across = window.stride
+    steps = (reach[0] // down + 1, reach[1] // across + 1)
     spread = np.zeros((outputs, down, across, weights.shape[1], *steps), np.int64)
     for row, column in np.ndindex(*window.kernel):
         (q, r), (p, s) = divmod(row * window.dilation[0], down), divmod(column * window.dilation[1], across)
@@ -176,7 +176,7 @@ def phases(weights: Int64, window: Window, given: Sequence[int], made: Sequence[
     phase = np.arange(outputs)[:, None, None] * down * across + r[:, None] * across + s
     index = (phase * rows + (v - first[0])[:, None]) * columns + u - first[1]
     before = (steps[0] - 1 - first[0], steps[1] - 1 - first[1])
-    after = (rows - 1 - given[0] + first[0] + 1, columns - 1 - given[1] + first[1] + 1)
+    after = (rows - given[0] + first[0], columns - given[1] + first[1])
     return Phases(
         spread.reshape(-1, weights.shape[1], *steps),
         Window(steps, window.stride, (*before, *after)),

@@ -56,6 +56,17 @@ def test_convolutions(seed: int) -> None:
     )
 
 
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("size", [(12, 11), (10, 12), (9, 11)])
+def test_a_transposed_convolution_of_a_given_size(mode: str, size: tuple[int, int]) -> None:
+    rng = np.random.default_rng(3)
+    data, weights = rng.normal(size=(1, 2, 5, 6)), rng.normal(size=(2, 3, 3, 3))
+    settings = {"auto_pad": mode, "output_shape": list(size), "strides": [2, 2]}
+    wanted = reference("ConvTranspose", [data, weights], settings)
+    found = windowed.transposed_convolution(data, weights, attributes(settings), wanted.shape)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_pools(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -206,6 +206,19 @@ def test_a_transposed_convolution(tmp_path: Path, groups: int) -> None:
     assert total(beside(path, graph).agreements).different == 0
 
 
+@pytest.mark.parametrize("mode", ["NOTSET", "SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("size", [(12, 11), (10, 12), (9, 11)])
+def test_a_transposed_convolution_of_a_given_size(tmp_path: Path, mode: str, size: tuple[int, int]) -> None:
+    draft, rng = Draft([1, 4, 5, 6]), np.random.default_rng(5)
+    weights = draft.weights(rng.integers(-127, 128, (4, 3, 3, 3)), rng.uniform(0.01, 0.03, 3), axis=1)
+    settings = {"auto_pad": mode, "output_shape": size, "strides": [2, 2]}
+    made = draft.node("ConvTranspose", draft.both("x", 0.031, 70), weights, **settings)
+    path = draft.write(tmp_path / "size.onnx", draft.both(made, 0.2137, 130), [1, 3, *size])
+    graph = read_quantised(path)
+    assert kinds(graph)[1:-1] == ["conv", "move (ConvTranspose)"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
 @pytest.mark.parametrize(
     ("zero", "kind"), [(128, ["product"]), (100, ["concat", "product"]), (0, ["concat", "product"])]
 )
