@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.model.core.bounds import bounds
-from hwgen.report.stoutchinin.rows import SIZES, TABLE
-from hwgen.report.stoutchinin.sampling import sampled
+from hwgen.papers.stoutchinin.rows import SIZES, TABLE
+from hwgen.papers.stoutchinin.sampling import sampled
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
 

@@ -17,9 +17,9 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule, save_schedule
-from hwgen.report.claims import claims_table
-from hwgen.report.documents import csv_text, write_bytes
-from hwgen.report.yang.caches import CacheRow, cache_claims, measured_layers
+from hwgen.papers.claims import claims_table
+from hwgen.papers.documents import csv_text, write_bytes
+from hwgen.papers.yang.caches import CacheRow, cache_claims, measured_layers
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_on_hierarchy
 
 HERE = Path(__file__).parent

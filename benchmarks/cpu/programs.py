@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hwgen.export.halide_kernel import halide_kernel
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.report.yang.caches import BLOCKED
+from hwgen.papers.yang.caches import BLOCKED
+from hwgen.papers.yang.halide_kernel import halide_kernel
 
 __all__ = ["LIBRARIES", "Counts", "Program", "accesses", "blocked", "counts_in", "through_gemm"]
 

@@ -13,13 +13,13 @@ import hwgen.model
 import hwgen.search
 from hwgen.arch.hwc import ALONG_X, LANES
 from hwgen.campaigns.goals import TRAFFIC_FIRST, Goal, Kind, demanded, goal_of
+from hwgen.campaigns.published_nests import FIG8, hwce, hwce_stripe
 from hwgen.ir.document import InputError, json_text
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.published.stoutchinin import FIG8, hwce, hwce_stripe
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Balance
 from hwgen.search.hwc.balanced import BalancedRequest

@@ -15,6 +15,7 @@ import yaml
 from hwgen.campaigns.goals import BUSY, GOALS
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, make_plan
+from hwgen.campaigns.published_nests import hwce
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.export.cached import generated
 from hwgen.ir.document import InputError
@@ -25,7 +26,7 @@ from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.core.access import predict
-from hwgen.model.published.stoutchinin import hwce
+from hwgen.papers.stoutchinin.model import hwce
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_room
 from tests.cli.command_line import Run, refused

@@ -1,7 +1,7 @@
 """A fact of `hwgen.arch` is not typed a second time in gateware, model, lower or cosim.
 
 Names and values come from `hwgen.arch` itself: a constant, a field or a register that is added there is looked for,
-too. The papers' hardware in `hwgen.model.published` is not ours. A test bench that runs in the simulator, a module
+too. The papers' hardware in `hwgen.papers` is not ours. A test bench that runs in the simulator, a module
 ``tb_...``, checks the standard from outside and may import nothing. Both are left out.
 """
 
@@ -101,7 +101,7 @@ def modules() -> Iterator[tuple[str, str]]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            if ".tb_" not in name and not name.startswith("hwgen.model.published."):
+            if ".tb_" not in name and not name.startswith("hwgen.papers."):
                 yield name, path.read_text(encoding="utf-8")
 
 

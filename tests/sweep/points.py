@@ -14,11 +14,11 @@ from typing import Any
 
 from hwgen.campaigns.hwc import Row
 from hwgen.campaigns.plans import Configuration, Entry, Plan
+from hwgen.campaigns.published_nests import hwce
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
-from hwgen.model.published.stoutchinin import hwce
 from hwgen.sweep.steps import Step, Tell
 from hwgen.tools.toolchain import ToolError
 

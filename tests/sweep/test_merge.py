@@ -14,13 +14,13 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.hwc import ALONG_X
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Plan
+from hwgen.campaigns.published_nests import hwce
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import load_schedule
 from hwgen.model.core.access import predict
-from hwgen.model.published.stoutchinin import hwce
 from hwgen.report.sweep.results import load_results
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file

@@ -17,6 +17,7 @@ import yaml
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
+from hwgen.campaigns.published_nests import hwce
 from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.hardware import Cluster
@@ -26,7 +27,6 @@ from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
-from hwgen.model.published.stoutchinin import hwce
 from hwgen.search.core.optimal import Balance
 from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.cluster_rows import cluster_row

@@ -28,10 +28,16 @@ Quiet = Annotated[
 
 @dataclass(frozen=True)
 class Entry:
-    """A command: what the user types, and where it is in `hwgen.cli.commands`."""
+    """A command: what the user types, and the module that has it, which may be in a room that is not installed."""
 
     name: str
     module: str
+    room: str = "hwgen.cli.commands"
+
+    @property
+    def installed(self) -> bool:
+        """Whether its room is there: the core works without the rooms that reproduce publications."""
+        return find_spec(self.room) is not None
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -53,7 +59,7 @@ class Entry:
 
     @property
     def _module(self) -> str:
-        return f"hwgen.cli.commands.{self.module}"
+        return f"{self.room}.{self.module}"
 
     @property
     def _function(self) -> str:
@@ -75,7 +81,7 @@ COMMANDS = {
         Entry("pack", "pack"),
         Entry("cosim", "cosim"),
         Entry("demo", "demo"),
-        Entry("paper", "paper.paper"),
+        Entry("paper", "command", room="hwgen.papers"),
         Entry("depth-first", "depth_first"),
         Entry("regress", "regress.hwc"),
         Entry("regress-stacks", "regress.pipelines"),
@@ -96,7 +102,7 @@ class Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {name: _Uncalled(entry) for name, entry in COMMANDS.items()}
+        self.commands = {name: _Uncalled(entry) for name, entry in COMMANDS.items() if entry.installed}
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names, for those who show them with what the commands do."""

@@ -7,6 +7,7 @@ from typing import Any
 from hwgen.arch.hwc import ALONG_X
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan
+from hwgen.campaigns.published_nests import hwce
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.hardware import Cluster
@@ -18,7 +19,6 @@ from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
 from hwgen.model.hwc.cycles import predicted_cycles
-from hwgen.model.published.stoutchinin import hwce
 from hwgen.search.core.optimal import Balance, Cost
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster

@@ -1,0 +1,190 @@
+"""The cluster of Stoutchinin et al. 2019 (section V-C) beside ours: four HWCs, operands of 8 and of 16 bits.
+
+The paper states what its cluster does at most with 8 bits, the clock that it reaches in 28 nm, and the mean
+utilisation. Here cycles are measured in the RTL, and rates are those cycles at the clock of the paper.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Literal
+
+from hwgen.papers.claims import Claim, claims_table, verdict_of, verdict_of_all
+from hwgen.papers.documents import csv_text
+from hwgen.papers.stoutchinin.measured import PUBLISHED_UTILISATION
+
+__all__ = ["ON_CLUSTERS", "OperandBits", "RowOnCluster", "cluster_claims", "cluster_csv", "cluster_lines"]
+
+OperandBits = Literal[8, 16]
+ON_CLUSTERS: dict[OperandBits, str] = {8: "alexnet_cluster", 16: "alexnet_16bit"}
+"""The built-in schedules, and their hardware, by the bits of their operands."""
+
+PUBLISHED_MHZ = 500
+PUBLISHED_RATE = 32.0
+"""GMAC/s of the paper's cluster at most, with 8 bits."""
+PUBLISHED_IN_A_CYCLE = 64
+AVERAGE_RATE = PUBLISHED_UTILISATION * PUBLISHED_RATE
+PUBLISHED_LANES: dict[OperandBits, int] = {8: 16, 16: 8}
+"""Multiply-accumulates of an HWC in a cycle."""
+PUBLISHED_LAYERS = 68
+"""Layers of the paper's tables, which its mean is over."""
+
+
+@dataclass(frozen=True)
+class RowOnCluster:
+    """One layer, simulated on a cluster.
+
+    Members
+    -------
+    bits : of I, W and O.
+    lanes : multiply-accumulates of each HWC in a cycle.
+    equal : all counts are as predicted, and the output is exact.
+    """
+
+    bits: OperandBits
+    layer: str
+    hwcs: int
+    lanes: int
+    macs: int
+    cycles: int
+    equal: bool
+
+    @property
+    def utilisation(self) -> float:
+        """Multiply-accumulates over what the lanes can do in the measured cycles."""
+        return self.macs / (self.hwcs * self.lanes * self.cycles)
+
+    @property
+    def rate(self) -> float:
+        """GMAC/s at the clock of the paper."""
+        return _rate(self.macs, self.cycles)
+
+
+def _rate(macs: int, cycles: int) -> float:
+    return macs / cycles * PUBLISHED_MHZ / 1000
+
+
+def _together(rows: Sequence[RowOnCluster]) -> float:
+    """GMAC/s of all rows, one after the other."""
+    return _rate(sum(row.macs for row in rows), sum(row.cycles for row in rows))
+
+
+def _of(rows: Sequence[RowOnCluster], bits: OperandBits) -> list[RowOnCluster]:
+    return [row for row in rows if row.bits == bits]
+
+
+def cluster_claims(rows: Sequence[RowOnCluster]) -> list[Claim]:
+    """What the paper states of its cluster, judged by what was simulated; widths without rows are left out."""
+    if not rows:
+        return []
+    narrow, wide = _of(rows, 8), _of(rows, 16)
+    lanes = {bits: sorted({row.lanes for row in _of(rows, bits)}) for bits in PUBLISHED_LANES if _of(rows, bits)}
+    claims = [
+        Claim(
+            "V-C",
+            "sixteen 8-bit x 8-bit or 8 16-bit x 16-bit MAC operations per clock cycle (of an HWC)",
+            ", ".join(f"{_listed(each)} with {bits} bits" for bits, each in lanes.items())
+            + f"; counts as predicted and outputs exact in {sum(row.equal for row in rows)} of {len(rows)} runs",
+            "Each width on HWCs of 1 KiB that were generated for it, with memories divided as suits it.",
+            verdict_of_all(
+                [each == [PUBLISHED_LANES[bits]] for bits, each in lanes.items()] + [row.equal for row in rows]
+            ),
+        )
+    ]
+    if narrow:
+        claims += _narrow_claims(narrow)
+    if wide:
+        claims.append(
+            Claim(
+                "V-C",
+                "with 16 bits no rate and no utilisation are stated",
+                _found(wide),
+                "Half as many multiply-accumulates in a cycle as with 8 bits.",
+                "not judged",
+            )
+        )
+    return claims
+
+
+def _narrow_claims(rows: Sequence[RowOnCluster]) -> list[Claim]:
+    in_a_cycle = sorted({row.hwcs * row.lanes for row in rows})
+    most = max(in_a_cycle) * PUBLISHED_MHZ / 1000
+    busy = mean(row.utilisation for row in rows)
+    return [
+        Claim(
+            "V-C",
+            f"up to {PUBLISHED_IN_A_CYCLE} 8x8 MAC operations per cycle for a total of {PUBLISHED_RATE:g} GMAC/s at "
+            f"{PUBLISHED_MHZ} MHz",
+            f"{_listed(in_a_cycle)} in a cycle, {most:.1f} GMAC/s at most at {PUBLISHED_MHZ} MHz",
+            "The clock is the paper's, in 28 nm. Ours was not made in that technology: only what is done in a cycle "
+            "is judged.",
+            verdict_of([in_a_cycle == [PUBLISHED_IN_A_CYCLE], most == PUBLISHED_RATE]),
+        ),
+        Claim(
+            "V-C",
+            f"average utilization of {100 * PUBLISHED_UTILISATION:.0f}% across the set of convolutional layers",
+            _found(rows),
+            f"Over {len(rows)} of the {PUBLISHED_LAYERS} layers of the paper's tables; in part unless these are all. "
+            f"{100 * PUBLISHED_UTILISATION:.0f} % of {PUBLISHED_RATE:g} GMAC/s are {AVERAGE_RATE:.1f}.",
+            verdict_of([busy >= PUBLISHED_UTILISATION, len(rows) == PUBLISHED_LAYERS])
+            if busy >= PUBLISHED_UTILISATION
+            else "not reproduced",
+        ),
+    ]
+
+
+def _found(rows: Sequence[RowOnCluster]) -> str:
+    busy = [row.utilisation for row in rows]
+    return (
+        f"{mean(busy):.3f} in the mean of {len(rows)} layers, {min(busy):.3f} to {max(busy):.3f}; "
+        f"{_together(rows):.1f} GMAC/s for all of them"
+    )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return " or ".join(map(str, numbers))
+
+
+HEAD = (
+    f"| bits | layer | cycles | utilisation | MACs in a cycle | GMAC/s at {PUBLISHED_MHZ} MHz | counts and output |",
+    "|---:|---|---:|---:|---:|---:|---|",
+)
+INTRODUCTION = """\
+Four HWCs, a TCDM of 256 KiB and a DRAM like DDR3, simulated at full size. Cycles are measured, loads from the DRAM
+and stores to it among them. The rate is the layer's multiply-accumulates in these cycles, at the clock that the paper
+states."""
+
+
+def cluster_lines(rows: Sequence[RowOnCluster]) -> list[str]:
+    """The claims, and a table of all rows beside what the paper states, as Markdown."""
+    lines = [INTRODUCTION, "", *claims_table(cluster_claims(rows)), "", *HEAD]
+    for bits in PUBLISHED_LANES:
+        some = _of(rows, bits)
+        lines += [_line(row) for row in some]
+        if some:
+            macs, cycles = sum(row.macs for row in some), sum(row.cycles for row in some)
+            peak = max(row.hwcs * row.lanes for row in some)
+            equal = "as predicted, exact" if all(row.equal for row in some) else "DIFFERENT"
+            lines.append(
+                f"| {bits} | all {len(some)} | {cycles:,} | {macs / cycles / peak:.3f} | {macs / cycles:.1f} | "
+                f"{_together(some):.1f} | {equal} |"
+            )
+        if bits == 8:
+            lines.append(
+                f"| 8 | the paper, mean of its layers | | {PUBLISHED_UTILISATION:.2f} | of {PUBLISHED_IN_A_CYCLE} | "
+                f"{AVERAGE_RATE:.1f} of {PUBLISHED_RATE:g} | |"
+            )
+    return lines
+
+
+def _line(row: RowOnCluster) -> str:
+    equal = "as predicted, exact" if row.equal else "DIFFERENT"
+    return (
+        f"| {row.bits} | {row.layer} | {row.cycles:,} | {row.utilisation:.3f} | {row.macs / row.cycles:.1f} | "
+        f"{row.rate:.1f} | {equal} |"
+    )
+
+
+def cluster_csv(rows: Sequence[RowOnCluster]) -> str:
+    """All rows as CSV."""
+    return csv_text(rows, ("utilisation", "rate"))

@@ -1,0 +1,228 @@
+"""``hwgen paper stoutchinin-2019``: schedules against the published models, and HWCE against HWC, computed anew."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.campaigns.cluster import kept_results, regression_cases
+from hwgen.campaigns.hwc import expected_rows, kept_configurations
+from hwgen.campaigns.plans import Configuration
+from hwgen.cli.console import claim_folder, note, printable, progress
+from hwgen.cli.schedules import load_schedules
+from hwgen.ir.builtin import named_file
+from hwgen.ir.counts import Counts
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Layer
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.hwc import compile_layer
+from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.papers.answer import answer
+from hwgen.papers.stoutchinin.claims import claims
+from hwgen.papers.stoutchinin.cluster import (
+    ON_CLUSTERS,
+    RowOnCluster,
+    cluster_claims,
+    cluster_csv,
+    cluster_lines,
+)
+from hwgen.papers.stoutchinin.documents import Found, readme, tables
+from hwgen.papers.stoutchinin.loop_orders import OrderTraffic, order_quality, order_summaries, order_traffic
+from hwgen.papers.stoutchinin.measured import (
+    RunOfLayer,
+    measured_claims,
+    measured_csv,
+    measured_engines,
+    measured_readme,
+)
+from hwgen.papers.stoutchinin.rows import (
+    HWC_BYTES,
+    READINGS,
+    TABLE,
+    Search,
+    engines,
+    exceptions,
+    median_ratios,
+    network_of,
+    totals,
+    traffic,
+)
+from hwgen.papers.stoutchinin.utilisation import busy_lanes
+
+__all__ = ["stoutchinin", "stoutchinin_measured"]
+
+PAPER = "stoutchinin-2019"
+STORE = ".found"
+"""Folder, beside the figures, of the results of each finished layer."""
+
+Results = dict[str, dict[str, Any]]
+
+
+def stoutchinin(
+    output: Path, networks: str | None, sizes: Sequence[int], *, orders: bool, jobs: int, as_json: bool
+) -> int:
+    """Compute the figures by the models: plots, CSV, and a README.md of claims beside what was found."""
+    layers = _layers(networks, TABLE)
+    _check_folder(output)
+    passes = len(READINGS) + 2 + orders
+    with progress(passes * len(layers), "searching") as step:
+        how = Search(jobs, output / STORE, lambda layer: step())
+        rows = [row for reading in READINGS for row in traffic(layers, sizes, reading, how)]
+        pairs = engines(layers, how)
+        busy = busy_lanes(layers, how, _cycles_of)
+        tried: list[OrderTraffic] = order_traffic(layers, sorted(sizes), how) if orders else []
+    summaries = order_summaries(tried)
+    stated = claims(rows, pairs, busy, summaries)
+    found = Found(rows, totals(rows), pairs, busy, order_quality(tried), summaries, stated)
+    note("drawing")
+    text = readme(found)
+    files = {"README.md": text.encode(), **{file: table.encode() for file, table in tables(found).items()}}
+    files |= _drawn(found)
+    data = {
+        "paper": PAPER,
+        "layers": len(layers),
+        "buffer_bytes": sizes,
+        "claims": [asdict(claim) for claim in found.stated],
+        "median_ratios": {str(size): round(ratio, 6) for size, ratio in median_ratios(rows).items()},
+        "exceptions": [asdict(row) for row in exceptions(rows)],
+    }
+    answer(output, files, text, data, as_json=as_json)
+    return 0
+
+
+def _cycles_of(schedule: Schedule, hardware: Hardware | None) -> int:
+    return predicted_cycles(schedule, compile_layer(schedule, hardware).parameters).total
+
+
+def _drawn(found: Found) -> dict[str, bytes]:
+    # The plotting library is slow to load, and no other command needs it.
+    from hwgen.papers.stoutchinin.figures import figure_4, figure_5, figure_7, figure_10
+    from hwgen.report.figures import rendered
+
+    figures = {"fig4": figure_4(found.sums), "fig5": figure_5(found.sums), "fig10": figure_10(found.pairs)}
+    if found.quality:
+        figures["fig7"] = figure_7(found.quality, found.orders)
+    return {f"{stem}.{suffix}": data for stem, figure in figures.items() for suffix, data in rendered(figure).items()}
+
+
+def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, results: Path, *, as_json: bool) -> int:
+    """Fig. 10 and section V-C from the results of a regression; 1 if one of them is not what was predicted."""
+    layers = _layers(networks, layer_set)
+    _check_folder(output)
+    kept = kept_configurations(results)
+    busy, hwce = Configuration.busy("per-layer", HWC_BYTES), Configuration("hwce", HWC_BYTES)
+    own = busy if busy.name in kept else Configuration("per-layer", HWC_BYTES)
+    found = {one: _results(layers, layer_set, one, results) for one in (own, hwce)}
+    counts = [
+        {name: Counts.from_json(result["measured"]) for name, result in found[one].items()} for one in (own, hwce)
+    ]
+    striped = {name for name, result in found[hwce].items() if _stripes(Schedule.from_data(result["schedule"]))}
+    rows = measured_engines(layers, counts[0], counts[1], striped)
+    others = (Configuration("published", HWC_BYTES), Configuration.busy("shared", HWC_BYTES))
+    for other in others:
+        complete = expected_rows(layers, other, results) if other.name in kept else {}
+        if complete and None not in complete.values():
+            found[other] = {name: result for name, result in complete.items() if result is not None}
+    stated, on_clusters = measured_claims(rows, _runs(found)), _on_clusters(layers, results)
+    text = measured_readme(rows, stated)
+    if on_clusters:
+        text += "\n".join(["", "## Clusters of four HWCs", "", *cluster_lines(on_clusters), ""])
+    # The plotting library is slow to load, and no other command needs it.
+    from hwgen.papers.stoutchinin.figures import figure_10_measured
+    from hwgen.report.figures import rendered
+
+    files = {"README.md": text.encode(), "fig10_rtl.csv": measured_csv(rows).encode()}
+    files |= {f"fig10_rtl.{suffix}": data for suffix, data in rendered(figure_10_measured(rows)).items()}
+    if on_clusters:
+        files["clusters_rtl.csv"] = cluster_csv(on_clusters).encode()
+    wrong = [f"{name}: {failure}" for ran in found.values() for name, result in ran.items()
+             for failure in result["failures"]]  # fmt: skip
+    wrong += [
+        f"{row.layer}, {row.bits} bits, on the cluster: not as predicted" for row in on_clusters if not row.equal
+    ]
+    data = {
+        "rows": [{**asdict(row), "ratio_32": row.ratio_32, "ratio_16": row.ratio_16} for row in rows],
+        "clusters": [{**asdict(row), "utilisation": row.utilisation, "rate": row.rate} for row in on_clusters],
+        "claims": [asdict(claim) for claim in [*stated, *cluster_claims(on_clusters)]],
+        "failures": wrong,
+    }
+    answer(output, files, text, data, as_json=as_json)
+    if not as_json:
+        for line in wrong:
+            typer.echo(printable(line))
+    return 1 if wrong else 0
+
+
+def _on_clusters(layers: Sequence[Layer], results: Path) -> list[RowOnCluster]:
+    """Those of the layers that ``hwgen regress-clusters`` has left in the folder, of each width."""
+    rows = []
+    for bits, name in ON_CLUSTERS.items():
+        hardware = load_hardware(named_file("hardware", name))
+        schedules = [file.schedule for file in load_schedules([name], hardware)]
+        chosen = [schedule for schedule in schedules if schedule.layer in layers]
+        # The cases of the regression begin with the schedules as they are.
+        cases = regression_cases(chosen, hardware)[: len(chosen)] if chosen else []
+        for schedule, found in zip(chosen, kept_results(cases, results), strict=True):
+            if found is not None:
+                layer, lanes = schedule.layer, schedule.lanes.product
+                equal = found["equal"] and found["output_exact"] and not found["failures"]
+                cycles = found["cycles"]["measured"]
+                rows.append(RowOnCluster(bits, layer.name, found["hwcs"], lanes, layer.macs, cycles, equal))
+    return rows
+
+
+def _stripes(schedule: Schedule) -> bool:
+    """Whether the nest of the HWCE cuts rows."""
+    return schedule.loops[0].step < schedule.layer.output_width
+
+
+def _runs(found: Mapping[Configuration, Results]) -> list[RunOfLayer]:
+    return [
+        RunOfLayer(
+            configuration.name,
+            "HWCE" if configuration.kind == "hwce" else "HWC",
+            layer,
+            Counts.from_json(result["predicted"]).total_bytes(),
+            Counts.from_json(result["measured"]).total_bytes(),
+            result["utilisation"],
+        )
+        for configuration, results in found.items()
+        for layer, result in results.items()
+    ]
+
+
+def _results(layers: tuple[Layer, ...], layer_set: str, configuration: Configuration, folder: Path) -> Results:
+    """The results of a configuration; all of them, or a refusal that says how to come by them."""
+    found = expected_rows(layers, configuration, folder)
+    missing = [name for name, result in found.items() if result is None]
+    if missing:
+        kind, busy = configuration.kind, "" if configuration.utilisation is None else " --busy"
+        target = "make regress" if kind == "per-layer" else f"make regress-{kind}"
+        raise InputError(
+            f"--results: {folder}: {len(missing)} of {len(found)} rows of {kind} are missing, or of another state of "
+            f"the generator, {missing[0]} the first: run {target} "
+            f"(hwgen regress {layer_set} --{kind}{busy} -o {folder})"
+        )
+    return {name: result for name, result in found.items() if result is not None}
+
+
+def _layers(networks: str | None, layer_set: str) -> tuple[Layer, ...]:
+    """The rows of the paper's tables, or of another set, whose names start with one of the given names."""
+    every = load_layer_set(layer_set).convolutions()
+    if networks is None:
+        return every
+    wanted = [name.strip() for name in networks.split(",")]
+    for name in wanted:
+        if not any(name in (layer.name, network_of(layer)) for layer in every):
+            known = ", ".join(dict.fromkeys(map(network_of, every)))
+            raise InputError(f"--networks: expected some of {known}, or single rows, got {name[:40]!r}")
+    return tuple(layer for layer in every if layer.name in wanted or network_of(layer) in wanted)
+
+
+def _check_folder(output: Path) -> None:
+    claim_folder(output)

@@ -1,0 +1,155 @@
+"""The tables and the summary of the Stoutchinin 2019 figures as text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hwgen.papers.claims import Claim, claims_table
+from hwgen.papers.documents import csv_text
+from hwgen.papers.stoutchinin.loop_orders import OrderQuality, OrderSummary
+from hwgen.papers.stoutchinin.rows import Engines, Traffic, exceptions, median_ratios
+from hwgen.papers.stoutchinin.utilisation import BusyLanes
+
+__all__ = ["Found", "readme", "tables"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that was computed.
+
+    Members
+    -------
+    rows, sums : traffic of each layer and of each network.
+    pairs : both engines (Fig. 10).
+    busy : utilisation of the lanes.
+    quality, orders : the loop orders (Fig. 7) of each layer and of all together; empty if they were not asked for.
+    stated : the claims.
+    """
+
+    rows: Sequence[Traffic]
+    sums: Sequence[Traffic]
+    pairs: Sequence[Engines]
+    busy: Sequence[BusyLanes]
+    quality: Sequence[OrderQuality]
+    orders: Sequence[OrderSummary]
+    stated: Sequence[Claim]
+
+
+READINGS_TEXT = """\
+Two readings, each with the same widths for all models. *bytes*: 8-bit data, 32-bit sums, halos as the paper's
+Appendix A prints them. *elements*: a partial sum counts one like any other element, as that appendix writes it, and
+halos are clipped to the image, which is kinder to the published models."""
+
+BOUND_TEXT = """\
+Traffic over the larger of the two proven lower bounds, compulsory traffic and communication bound, for 8-bit data and
+32-bit sums: median over the layers. Nothing is below 1."""
+
+FILES_TEXT = """\
+- `fig4.csv` (each layer), `fig4_networks.csv`, `fig4.png`, `fig4.svg`: traffic against buffer size
+- `fig5.png`, `fig5.svg`: PEEMEN's overhead; its figures are in `fig4_networks.csv`
+- `fig10.csv`, `fig10.png`, `fig10.svg`: HWCE over HWC at 1 KiB, by the model
+- `utilisation.csv`: MACs over what the lanes can do in the cycles of the model, at 1 KiB"""
+
+ORDERS_TEXT = """\
+Percent of the 180 loop orders, mean over the layers, by how far their best schedule is above the optimum.
+*everywhere*: orders that reach the optimum of every layer."""
+
+
+def tables(found: Found) -> dict[str, str]:
+    """The CSV files by name."""
+    derived = ("peemen_overhead", "saving", "cache_factor")
+    files = {
+        "fig4.csv": csv_text(found.rows, (*derived, "ratio")),
+        "fig4_networks.csv": csv_text(found.sums, derived),
+        "fig10.csv": csv_text(found.pairs, ("fits", "over_fig8", "over_best")),
+    }
+    files["utilisation.csv"] = csv_text(found.busy)
+    if found.quality:
+        files |= {"fig7.csv": csv_text(found.quality), "fig7_sizes.csv": csv_text(found.orders)}
+    return files
+
+
+def readme(found: Found) -> str:
+    """The summary as Markdown: claims beside findings, ratios to the bound, exceptions, and what is in which file."""
+    layers = len({row.layer for row in found.rows})
+    sizes = sorted({row.buffer_bytes for row in found.rows})
+    absent = [pair for pair in found.pairs if not pair.fits]
+    sections = {
+        "# Stoutchinin, Conti, Benini 2019, computed anew": [
+            f"{layers} layers, buffers of {', '.join(_size(size) for size in sizes)}. Every figure here was",
+            "computed; the published ones are quoted in the second column of the first table only.",
+            "",
+            READINGS_TEXT,
+        ],
+        "## Claims": claims_table(found.stated),
+        "## Traffic over the lower bound": [
+            BOUND_TEXT,
+            "",
+            "| buffer | median ratio |",
+            "|---|---|",
+            *(f"| {_size(size)} | {ratio:.3f} |" for size, ratio in median_ratios(found.rows).items()),
+        ],
+        "## PEEMEN's overhead over ours, percent (Fig. 5), and CACHE over ours": [
+            "| reading | network | " + " | ".join(_size(size) for size in sizes) + " |",
+            "|---|---|" + "---|" * len(sizes),
+            *_by_network(found.sums, sizes),
+        ],
+        **({"## The loop orders at each buffer size (Fig. 7)": _orders(found.orders)} if found.orders else {}),
+        "## Exceptions to ours <= PEEMEN <= CACHE": _exceptions(found.rows) or ["None."],
+        "## Rows without a fitting line buffer (Fig. 10)": [
+            f"- {pair.layer}: HWCE needs {pair.hwce_need} bytes; {_striped(pair)}" for pair in absent
+        ]
+        or ["None."],
+        "## Files": [FILES_TEXT]
+        + (
+            ["- `fig7.csv` (each layer), `fig7_sizes.csv`, `fig7.png`, `fig7.svg`: quality of the 180 loop orders"]
+            if found.quality
+            else []
+        ),
+    }
+    return "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))
+
+
+def _by_network(sums: Sequence[Traffic], sizes: Sequence[int]) -> list[str]:
+    cells = {(row.reading, row.network, row.buffer_bytes): row for row in sums}
+    lines = []
+    for reading, network in dict.fromkeys((row.reading, row.network) for row in sums):
+        row = [cells[reading, network, size] for size in sizes]
+        found = [
+            "none fits" if one.peemen_overhead is None or one.cache_factor is None
+            else f"{one.peemen_overhead:.1f} %, {one.cache_factor:.2f}x"
+            for one in row
+        ]  # fmt: skip
+        lines.append(f"| {reading} | {network} | " + " | ".join(found) + " |")
+    return lines
+
+
+def _orders(orders: Sequence[OrderSummary]) -> list[str]:
+    lines = [
+        ORDERS_TEXT,
+        "",
+        "| buffer | optimal | median | to 10 % above | to 20 % | to 50 % | to 100 % | more | everywhere |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for one in orders:
+        shares = (one.optimal, one.median_optimal, one.within_10, one.within_20, one.within_50, one.within_100,
+                  one.beyond)  # fmt: skip
+        cells = " | ".join(f"{share:.1f}" for share in shares)
+        lines.append(f"| {_size(one.buffer_bytes)} | {cells} | {one.everywhere} |")
+    return lines
+
+
+def _exceptions(rows: Sequence[Traffic]) -> list[str]:
+    return [
+        f"- {row.layer}, {_size(row.buffer_bytes)}, {row.reading}: {row.ours}, {row.peemen}, {row.cache}"
+        for row in exceptions(rows)
+    ]
+
+
+def _striped(pair: Engines) -> str:
+    if pair.stripe is None or pair.hwce_striped is None:
+        return "no stripe fits either"
+    return f"in stripes of {pair.stripe} columns it moves {pair.hwce_striped} bytes, {pair.hwce} with whole rows"
+
+
+def _size(size: int) -> str:
+    return f"{size >> 10} KiB" if size % 1024 == 0 else f"{size} B"

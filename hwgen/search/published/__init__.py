@@ -1,1 +1,0 @@
-"""The search methods of the papers."""
