@@ -19,7 +19,7 @@ from hwgen.papers.yang.rows import BENCHMARKS, benchmark_layers, diannao, energy
 from hwgen.search.hierarchy.batch import HierarchyRequest
 from tests.cli.command_line import Run, refused
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
