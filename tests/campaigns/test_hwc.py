@@ -26,7 +26,6 @@ from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.core.access import predict
-from hwgen.papers.stoutchinin.model import hwce
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_room
 from tests.cli.command_line import Run, refused
