@@ -22,9 +22,10 @@ from examples.accelerator import HARDWARE
 from examples.light import MODELS, folded, with_weights
 from examples.quantising import quantise as quantised
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.clustered.forecast import forecast_of, share_of
+from hwgen.campaigns.clustered.forecast import forecast_of
 from hwgen.campaigns.clustered.plan import plan_cluster
-from hwgen.golden.quantised.comparison import run_beside, total
+from hwgen.campaigns.placement import possible_placement
+from hwgen.golden.quantised.comparison import run_beside
 from hwgen.golden.quantised.execution import execute
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import View
@@ -55,10 +56,11 @@ def measure(path: Path) -> bool:
         execute(graph, image)
         seconds = time.process_time() - imported
         beside = run_beside(model, graph, image, path.stem)
-    (macs, moved), whole = graph.share(), total(beside.agreements)
+    place = possible_placement(graph)
+    (macs, moved), whole = graph.share(place.here), beside.whole
     met = macs >= SHARE and beside.holds and (path.stem != "light_squeezenet" or seconds <= SECONDS)
     end = max(one.largest for one in beside.differences.values())
-    hosts = {node.label for node in graph.nodes if not node.hardware}
+    hosts = {node.label for node in place.host(graph) if not isinstance(node, View)}
     print(
         f"  {path.stem}: {graph.work().macs / 1e6:,.0f} M MACs, hardware {macs:.2%} of them, {moved:.1%} of bytes; "
         f"{whole.equal:.4%} of {whole.elements:,} elements equal, largest difference {whole.largest}, {whole.ties:,} "
@@ -80,7 +82,7 @@ def _planned(graph: Graph, hosts: Collection[str]) -> bool:
     each = [forecast_of(plan, stretch) for stretch in plan.stretches]
     cycles, served = sum(one.cycles for one in each), sum(one.dram_bytes for one in each)
     here = {layer.node.name for layer in plan.layers}
-    macs, moved = share_of(graph, here)
+    macs, moved = graph.share(here)
     others = {node.label for node in graph.nodes if node.name not in here and not isinstance(node, View)}
     busy, energy = macs * graph.work().macs / (cycles * plan.lanes), sum(one.energy for one in each)
     print(

@@ -1,6 +1,6 @@
 """A quantised network as an integer graph."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from hwgen.quantised.kinds import Node
@@ -49,12 +49,12 @@ class Graph:
             return 0
         return node.parameter_bytes + sum(self.tensors[name].bytes for name in (*node.inputs, *node.outputs))
 
-    def work(self, *, hardware: bool | None = None) -> Work:
-        """The work of all nodes, or of those that the hardware runs, or the host."""
-        chosen = [node for node in self.nodes if hardware is None or node.hardware == hardware]
+    def work(self, nodes: Collection[str] | None = None) -> Work:
+        """The work of all nodes, or of those of these names."""
+        chosen = [node for node in self.nodes if nodes is None or node.name in nodes]
         return Work(len(chosen), sum(node.macs for node in chosen), sum(map(self.bytes_of, chosen)))
 
-    def share(self) -> tuple[float, float]:
-        """The part of multiply-accumulates, and of bytes, that is the hardware's."""
-        whole, part = self.work(), self.work(hardware=True)
+    def share(self, nodes: Collection[str]) -> tuple[float, float]:
+        """The part of multiply-accumulates, and of bytes, that is of these nodes."""
+        whole, part = self.work(), self.work(nodes)
         return part.macs / max(whole.macs, 1), part.bytes / max(whole.bytes, 1)

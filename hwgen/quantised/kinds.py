@@ -1,6 +1,6 @@
 """The kinds of nodes of an integer graph: one class each.
 
-What is `hardware` has the arithmetic of the integer reference (`hwgen.golden.quantised`): sums that are requantised
+What is `integer` has the arithmetic of the integer reference (`hwgen.golden.quantised`): sums that are requantised
 by a multiplier and a shift, and tables of 256 entries. The rest is the host's. Feature maps are [1, channels, rows,
 columns], or [1, channels, columns]: one row.
 """
@@ -56,7 +56,8 @@ class Node(ABC):
     shape: tuple[int, ...]
 
     kind: ClassVar[str]
-    hardware: ClassVar[bool] = True
+    integer: ClassVar[bool] = True
+    """Whether it has the arithmetic of the integer reference; which of these hardware runs, a plan says."""
     moves: ClassVar[bool] = True
     """Whether elements are read and written at all."""
 
@@ -277,7 +278,7 @@ class Quantise(Node):
     """Numbers to int8."""
 
     kind = "quantise"
-    hardware = False
+    integer = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -285,7 +286,7 @@ class Dequantise(Node):
     """int8 to numbers. ``scale``, ``zero``: as this reader has them."""
 
     kind = "dequantise"
-    hardware = False
+    integer = False
     scale: float
     zero: int
 
@@ -305,7 +306,7 @@ class HostOperator(Node):
     """
 
     kind = "host"
-    hardware = False
+    integer = False
     operator: str
     reason: str
     proto: bytes

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 from hwgen.arch.layout import Region
 from hwgen.campaigns.clustered.order import turns
-from hwgen.campaigns.clustered.plan import VECTOR_KINDS, ClusterPlan
+from hwgen.campaigns.clustered.plan import ClusterPlan
+from hwgen.campaigns.placement import placement
 from hwgen.export.driver.programs import Tensor
 from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Dequantise, HostOperator, Node, Quantise, View
+from hwgen.quantised.kinds import Dequantise, Node, Quantise, View
 
 __all__ = ["HostNode", "host_nodes", "inputs_of", "outputs_of"]
 
@@ -79,12 +80,13 @@ def host_nodes(graph: Graph, plan: ClusterPlan) -> list[HostNode]:
     Maps are named as `inputs_of` and `outputs_of` name them.
     """
     before = {node.name: 0 for node in graph.nodes}
+    reasons = placement(graph, plan, plan.hardware).reasons
     number = 0
     for here, nodes in plan.order.steps:
         number += here
         before |= {node.name: number for node in nodes}
     return [
-        HostNode(before[node.name], node.name, node.label, _reason(node, plan),
+        HostNode(before[node.name], node.name, node.label, reasons.get(node.name, ""),
                  tuple(dict.fromkeys(plan.order.roots[name] for name in node.inputs)), node.outputs)
         for node in _host(graph, plan)
     ]  # fmt: skip
@@ -97,15 +99,6 @@ def _host(graph: Graph, plan: ClusterPlan) -> Sequence[Node]:
         return at_input or at_output or isinstance(node, View)
 
     return [node for here, nodes in plan.order.steps if not here for node in nodes if not outside(node)]
-
-
-def _reason(node: Node, plan: ClusterPlan) -> str:
-    if isinstance(node, HostOperator):
-        return node.reason
-    if isinstance(node, Quantise | Dequantise):
-        return ""
-    no_vector = isinstance(node, VECTOR_KINDS) and not plan.stretches[0].program.hardware.vector
-    return plan.refused.get(node.name, f"the cluster has no {'vector unit' if no_vector else 'unit for it'}")
 
 
 def _tensor(graph: Graph, plan: ClusterPlan, name: str, inside: str) -> Tensor:

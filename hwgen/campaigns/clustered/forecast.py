@@ -1,15 +1,13 @@
 """What a network is predicted to take on a cluster: cycles, bytes and energy of its programs, shares of the work."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.campaigns.clustered.plan import ClusterPlan, Stretch
 from hwgen.lower.network.parts import LayerPart
 from hwgen.model.hierarchy.devices import bus_energy, device_energy, prices_of
-from hwgen.quantised.graph import Graph
 
-__all__ = ["Forecast", "forecast_of", "share_of"]
+__all__ = ["Forecast", "forecast_of"]
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,3 @@ def forecast_of(plan: ClusterPlan, stretch: Stretch) -> Forecast:
         moved += counts.total_with_bias("dram")
         energy += spent.total
     return Forecast(program.times(timing).total, moved, energy)
-
-
-def share_of(graph: Graph, nodes: Collection[str]) -> tuple[float, float]:
-    """The part of all multiply-accumulates, and of all bytes that nodes read and write, that is of these nodes."""
-    whole = graph.work()
-    chosen = [node for node in graph.nodes if node.name in nodes]
-    macs, moved = sum(node.macs for node in chosen), sum(map(graph.bytes_of, chosen))
-    return macs / max(whole.macs, 1), moved / max(whole.bytes, 1)

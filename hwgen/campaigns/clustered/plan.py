@@ -29,6 +29,7 @@ from hwgen.lower.network.program import NetworkProgram
 from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
+from hwgen.lower.vector.tasks import tasks_of
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
 from hwgen.quantised.dilation import dense_weights, zero_share
@@ -46,7 +47,7 @@ from hwgen.quantised.kinds import (
 from hwgen.quantised.tensors import Int8
 from hwgen.search.cluster.fewest_cycles import MOST_TIMED, search_fewest_cycles
 
-__all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster"]
+__all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]
 
 VECTOR_KINDS = (Addition, AveragePool, Concatenation, Lookup, MaxPool)
 MOST_INPUTS = 5
@@ -253,16 +254,23 @@ def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, b
         if not isinstance(node, VECTOR_KINDS):
             continue
         try:
-            if len(set(node.inputs)) > MOST_INPUTS:
-                raise InputError(f"inputs: expected at most {MOST_INPUTS}, got {len(set(node.inputs))}")
-            if isinstance(node, Lookup) and len(node.tables) > 1 and node.shape[0] != 1:
-                raise InputError(f"tables: expected one image with a table for each channel, got {node.shape[0]}")
-            maps = [feature_map(graph, name, 0) for name in (*node.inputs, node.output)]
+            maps = require_vector_node(graph, node)
             program = compile_vector(node, maps[:-1], maps[-1], machine, room=(0, machine.tcdm_bytes))
             found[node.name] = program.constants
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{node.name}: ")
     return found, refused
+
+
+def require_vector_node(graph: Graph, node: Node) -> list[FeatureMap]:
+    """The maps that a node reads and the one that it writes; raises `InputError` if no vector unit computes it."""
+    if len(set(node.inputs)) > MOST_INPUTS:
+        raise InputError(f"inputs: expected at most {MOST_INPUTS}, got {len(set(node.inputs))}")
+    if isinstance(node, Lookup) and len(node.tables) > 1 and node.shape[0] != 1:
+        raise InputError(f"tables: expected one image with a table for each channel, got {node.shape[0]}")
+    maps = [feature_map(graph, name, 0) for name in (*node.inputs, node.output)]
+    tasks_of(node, maps[:-1], maps[-1])
+    return maps
 
 
 # --- places in the DRAM ---

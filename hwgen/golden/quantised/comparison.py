@@ -280,7 +280,7 @@ def run_beside(
         agreements.append(compare_nodes(graph, image, _image(graph, runtime, at, count), model))
     outputs = {name: joined([one[name] for one in made]) for name in graph.outputs}
     joint = [_over_images(several) for several in zip(*agreements, strict=True)]
-    integers = {node.output for node in graph.nodes if node.hardware}
+    integers = {node.output for node in graph.nodes if node.integer}
     return Beside(
         outputs,
         first,

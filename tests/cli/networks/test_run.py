@@ -58,7 +58,10 @@ def test_layers_in_the_hardware_and_the_rest_on_the_host(run: Run, tmp_path: Pat
     assert document["zeros"] == {layers[1]["node"]: pytest.approx(1 / 3, abs=1e-3)}  # 2 x 3 for 2 x 2 taps
     assert {layer["node"] for layer in layers}.isdisjoint(document["host"])
     assert document["cycles"]["measured"] == sum(layer["cycles"]["measured"] for layer in layers)
-    beside = run("network", model, "--seed", "1", "-o", tmp_path / "reference", "--json").json
+    named = ("--hardware", hardware)
+    beside = run("network", model, *named, "--seed", "1", "-o", tmp_path / "reference", "--json").json
+    assert beside["host"] == document["host"]
+    assert beside["hardware"]["name"] == "hwc"
     ((name, file),) = document["outputs"].items()
     made = np.load(out / file)
     assert (made.dtype, made.shape) == (np.float32, (2, 3, 5))

@@ -25,7 +25,7 @@ def agreements(seed: int, folder: Path, weights: QuantType = QuantType.QInt8) ->
     found = run_beside(path, graph, image, "image")
     for name, difference in found.differences.items():
         print(f"model {seed}: {name}: {difference.equal:.2%} equal end to end, largest {difference.largest:g}")
-    assert any(node.hardware and node.macs for node in graph.nodes)
+    assert any(node.integer and node.macs for node in graph.nodes)
     return list(found.agreements)
 
 

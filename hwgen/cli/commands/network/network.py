@@ -5,13 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.campaigns.network import weighted
+from hwgen.campaigns.placement import Placement, placement, plan_on, possible_placement
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import Json, claim_folder, note, print_json, print_table, printable, progress
+from hwgen.cli.names import hardware_names
+from hwgen.cli.workload import read_hardware
 from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware as Machine
 from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import HostOperator, Node
+from hwgen.quantised.kinds import Node
 from hwgen.quantised.onnx.reader import read_quantised
 
 __all__ = ["judgement", "network", "runtime_document"]
@@ -41,12 +46,23 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Run on random i
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs, as .npy.")
 ]
+Hardware = Annotated[
+    str | None,
+    typer.Option(
+        "--hardware",
+        metavar="FILE",
+        help="Say what this HWC or cluster runs, as run does: a hardware file, or a built-in name. If not given: "
+        "what a cluster with a vector unit can run, memories aside.",
+        autocompletion=hardware_names,
+    ),
+]
 Tensors = Annotated[bool, typer.Option("--tensors", help="Write every tensor of the first image, too.")]
 
 
 def network(
     model: Model,
     *,
+    hardware: Hardware = None,
     given: Inputs = None,
     mean: Mean = None,
     std: Std = None,
@@ -55,7 +71,7 @@ def network(
     tensors: Tensors = False,
     as_json: Json = False,
 ) -> None:
-    """Print the nodes of a quantised network, and which of them hardware can run; with an input, run its reference.
+    """Print the nodes of a quantised network, and which of them hardware runs; with an input, run its reference.
 
     The integer reference says, to the bit, what hardware must make of the input. It is run beside ONNX Runtime: each
     node is compared on what ONNX Runtime itself has at its input. Nothing is simulated.
@@ -74,6 +90,7 @@ def network(
     graph = read_quantised(model)
     if graph.together:
         note(f"the first axis is no batch of images: {graph.together}")
+    place = _placed(graph, read_hardware(hardware))
     beside: Beside | None = None
     files: dict[str, str] = {}
     if runs:
@@ -85,14 +102,21 @@ def network(
         if output is not None:
             files = write_arrays(output, beside, tensors=tensors)
     if as_json:
-        print_json(_document(graph, beside, files))
+        print_json(_document(graph, place, beside, files))
     else:
-        _print(graph, beside)
+        _print(graph, place, beside)
     if beside is not None and not beside.holds:
         raise typer.Exit(1)
 
 
-def _print(graph: Graph, beside: Beside | None) -> None:
+def _placed(graph: Graph, hardware: Machine | None) -> Placement:
+    if hardware is None:
+        return possible_placement(graph)
+    with progress(len(weighted(graph)), "scheduling") as step:
+        return placement(graph, plan_on(graph, hardware, step), hardware)
+
+
+def _print(graph: Graph, place: Placement, beside: Beside | None) -> None:
     whole = graph.work()
     rows: list[list[object]] = [
         [
@@ -102,19 +126,22 @@ def _print(graph: Graph, beside: Beside | None) -> None:
             node.macs,
             graph.bytes_of(node),
             _percent(node.macs, whole.macs),
-            "hardware" if node.hardware else "host",
+            "hardware" if node.name in place.here else "host",
         ]
         for node in graph.nodes
     ]
     rows.append([f"{len(graph.nodes)} nodes", "", "", whole.macs, whole.bytes, "", ""])
     columns = ["node", "kind", "output", "MACs", "bytes", "of all MACs", "runs on"]
     print_table(graph.name, columns, rows, wide=["of all MACs", "output"])
-    macs, moved = graph.share()
-    typer.echo(f"hardware can run {macs:.2%} of all MACs and {moved:.2%} of all bytes that nodes read and write")
-    for node in graph.nodes:
-        if isinstance(node, HostOperator):
-            share = _percent(node.macs, whole.macs)
-            typer.echo(printable(f"host: {node.operator} {node.covers[0]} ({node.reason}), {share} of all MACs"))
+    macs, moved = graph.share(place.here)
+    typer.echo(
+        f"hardware can run {macs:.2%} of all MACs and {moved:.2%} of all bytes that nodes read and write: "
+        f"{place.hardware}"
+    )
+    for node in place.host(graph):
+        if node.name in place.reasons:
+            name, share = (node.covers or (node.name,))[0], _percent(node.macs, whole.macs)
+            typer.echo(printable(f"host: {node.label} {name} ({place.reasons[node.name]}), {share} of all MACs"))
     if beside is not None:
         _print_run(beside)
 
@@ -162,21 +189,21 @@ def _percent(part: int, whole: int) -> str:
     return f"{part / max(whole, 1):.2%}"
 
 
-def _document(graph: Graph, beside: Beside | None, files: dict[str, str]) -> dict[str, Any]:
-    macs, moved = graph.share()
+def _document(graph: Graph, place: Placement, beside: Beside | None, files: dict[str, str]) -> dict[str, Any]:
+    macs, moved = graph.share(place.here)
     whole = graph.work()
     return {
         "network": graph.name,
-        "nodes": [_as_data(graph, node) for node in graph.nodes],
+        "nodes": [_as_data(graph, node, place) for node in graph.nodes],
         "totals": {"macs": whole.macs, "bytes": whole.bytes},
-        "hardware": {"macs": macs, "bytes": moved},
-        "host": [node.name for node in graph.nodes if not node.hardware],
+        "hardware": {"name": place.hardware, "macs": macs, "bytes": moved},
+        "host": [node.name for node in place.host(graph)],
         "outputs": {name: files.get(name) for name in graph.outputs},
         "onnxruntime": None if beside is None else runtime_document(beside),
     }
 
 
-def _as_data(graph: Graph, node: Node) -> dict[str, Any]:
+def _as_data(graph: Graph, node: Node, place: Placement) -> dict[str, Any]:
     return {
         "name": node.name,
         "kind": node.label,
@@ -186,8 +213,8 @@ def _as_data(graph: Graph, node: Node) -> dict[str, Any]:
         "shape": list(node.shape),
         "macs": node.macs,
         "bytes": graph.bytes_of(node),
-        "runs_on": "hardware" if node.hardware else "host",
-        "reason": node.reason if isinstance(node, HostOperator) else None,
+        "runs_on": "hardware" if node.name in place.here else "host",
+        "reason": place.reasons.get(node.name),
     }
 
 

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from cosim.hwc.comparison import LayerResult
 from cosim.network.nodes import NodeResult
-from hwgen.campaigns.clustered.plan import ClusterPlan, plan_cluster
+from hwgen.campaigns.clustered.plan import ClusterPlan
 from hwgen.campaigns.clustered.run import RanProgram, run_clustered
 from hwgen.campaigns.network import (
     NetworkPlan,
     RanLayer,
     network_values,
-    plan_network,
     refusals,
     run_network,
     weighted,
 )
+from hwgen.campaigns.placement import Placement, placement, plan_on
 from hwgen.cli.commands.cosim import Jobs, Sim, print_failures
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std, judgement, runtime_document
@@ -43,7 +43,7 @@ from hwgen.golden.quantised.execution import checked_inputs, execute, images, jo
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.system.times import QueueName
 from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import HostOperator, View
+from hwgen.quantised.kinds import View
 from hwgen.quantised.onnx.reader import read_quantised
 from hwgen.report.run.page import run_page
 
@@ -73,6 +73,7 @@ class _Done:
 
     graph: Graph
     plan: NetworkPlan | ClusterPlan
+    place: Placement
     ran: Sequence[RanLayer]
     beside: Beside
     outputs: Mapping[str, NDArray]
@@ -82,8 +83,7 @@ class _Done:
     @property
     def host(self) -> list[str]:
         """Names of the nodes that the hardware did not run."""
-        there = {one.node.name for one in self.plan.layers}
-        return [node.name for node in self.graph.nodes if node.name not in there]
+        return [node.name for node in self.place.host(self.graph)]
 
     @property
     def cycles(self) -> tuple[int, int]:
@@ -162,11 +162,7 @@ def run(
     where = given[0].rpartition("=")[2] if given else str(model)
     count = checked_inputs(graph, arrays, where)
     with progress(len(weighted(graph)), "scheduling") as step:
-        plan = (
-            plan_network(graph, machine, step)
-            if machine.cluster is None
-            else plan_cluster(graph, machine, step, resident=resident)
-        )
+        plan = plan_on(graph, machine, step, resident=resident)
     if not plan.layers:
         why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
         raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
@@ -186,7 +182,7 @@ def run(
             ]
     outputs = {name: joined([outside(graph, name, one) for one in values]) for name in graph.outputs}
     files = write_arrays(output, replace(beside, outputs=outputs), tensors=False)
-    done = _Done(graph, plan, ran, beside, outputs, files, programs)
+    done = _Done(graph, plan, placement(graph, plan, machine), ran, beside, outputs, files, programs)
     document = _document(done)
     write_atomically(output / "run.html", run_page(document, machine.name).encode())
     if as_json:
@@ -226,19 +222,16 @@ def _print(done: _Done) -> None:
         if one.different:
             typer.echo(f"{one.node.name}: {one.different} elements differ from the integer reference of the network")
     _print_programs(done)
-    here = sum(one.node.macs for one in done.plan.layers)
-    share = here / max(done.graph.work().macs, 1)
+    share, _ = done.graph.share(done.place.here)
     typer.echo(
         f"{len(done.plan.layers)} layers, {share:.2%} of all MACs: {done.cycles[1]:,} cycles "
         f"({done.cycles[0]:,} predicted), MAC utilisation {done.utilisation:.3f}"
     )
-    reasons = {one.name: one.reason for one in done.graph.nodes if isinstance(one, HostOperator)}
-    refused = {**reasons, **done.plan.refused}
     labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
     for name, share in done.zeros.items():
         typer.echo(f"{labels[name]} {name}: {share:.0%} of its multiplications are not the model's own")
     for name in (name for name in done.host if name in labels):
-        reason = refused.get(name)
+        reason = done.place.reasons.get(name)
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
     whole = done.beside.whole
     typer.echo(
