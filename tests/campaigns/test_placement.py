@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.placement import ANY_CLUSTER, Placement, placement, plan_on, possible_placement
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import Cluster, Hardware, load_hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.onnx.reader import read_quantised
 from tests.quantised.onnx.models import Draft
