@@ -12,11 +12,16 @@ from hwgen.export.conversion import converted
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.gateware.vector.unit import VectorUnit
 from hwgen.synth.cells import Area, Gates
-from hwgen.synth.ecp5 import areas, gates_by_block
+from hwgen.synth.ecp5 import areas_and_gates
 
-__all__ = ["Block", "cluster_blocks", "hwc_blocks", "pipeline_blocks", "vector_blocks"]
+__all__ = ["Block", "cluster_blocks", "hwc_blocks", "pipeline_blocks", "unseen", "vector_blocks"]
 
 Tell = Callable[[str], None]
+Arrived = Callable[[str, dict[str, Area]], None]
+
+
+def unseen(part: str, found: dict[str, Area]) -> None:
+    """For those who wait for everything."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +35,29 @@ class Block:
         return Block(self.area + other.area, self.gates + other.gates)
 
 
-def hwc_blocks(parameters: HwcParameters, *, tell: Tell = lambda stage: None) -> dict[str, Block]:
-    """The blocks of an HWC."""
-    return _blocks(generated(parameters), "hwc", tell=tell)
+def hwc_blocks(
+    parameters: HwcParameters, *, tell: Tell = lambda stage: None, arrived: Arrived = unseen
+) -> dict[str, Block]:
+    """The blocks of an HWC. ``arrived`` has the areas of a part (its name, blocks) before its gates are known."""
+    tell("writing its Verilog")
+    return _blocks(generated(parameters), "hwc", tell=tell, arrived=arrived)
 
 
-def pipeline_blocks(parameters: PipelineParameters, *, tell: Tell = lambda stage: None) -> dict[str, Block]:
+def pipeline_blocks(
+    parameters: PipelineParameters, *, tell: Tell = lambda stage: None, arrived: Arrived = unseen
+) -> dict[str, Block]:
     """The blocks of a pipeline."""
-    return _blocks(pipeline_verilog(parameters), "pipeline", tell=tell)
+    tell("writing its Verilog")
+    return _blocks(pipeline_verilog(parameters), "pipeline", tell=tell, arrived=arrived)
 
 
-def cluster_blocks(parameters: ClusterParameters, *, tell: Tell = lambda stage: None) -> dict[str, Block]:
+def cluster_blocks(
+    parameters: ClusterParameters, *, tell: Tell = lambda stage: None, arrived: Arrived = unseen
+) -> dict[str, Block]:
     """The blocks of a cluster: its HWCs, which are equal, and what is around them. One HWC is synthesised."""
-    one = sum(hwc_blocks(parameters.hwc, tell=tell).values(), Block())
-    around = _blocks(generated_cluster(parameters), "cluster", boxes=("hwc",), tell=tell)
+    one = sum(hwc_blocks(parameters.hwc, tell=tell, arrived=arrived).values(), Block())
+    tell("writing the Verilog of the cluster")
+    around = _blocks(generated_cluster(parameters), "cluster", boxes=("hwc",), tell=tell, arrived=arrived)
     return {f"{parameters.hwcs} HWCs": sum([one] * parameters.hwcs, Block()), **around}
 
 
@@ -52,9 +66,16 @@ def vector_blocks(address_bits: int, *, tell: Tell = lambda stage: None) -> dict
     return _blocks(converted(VectorUnit(address_bits), "vector"), "vector", tell=tell)
 
 
-def _blocks(verilog: str, top: str, *, boxes: tuple[str, ...] = (), tell: Tell) -> dict[str, Block]:
+def _blocks(
+    verilog: str, top: str, *, boxes: tuple[str, ...] = (), tell: Tell, arrived: Arrived = unseen
+) -> dict[str, Block]:
     """Both of each block."""
-    cells = areas(verilog, top, boxes=boxes, tell=tell)
-    gates = gates_by_block(verilog, top, boxes=boxes, tell=tell)
+    cells, gates = areas_and_gates(
+        verilog,
+        top,
+        boxes=boxes,
+        tell=tell,
+        arrived=lambda found: arrived(f"{top} without {boxes[0]}" if boxes else top, found),
+    )
     names = sorted(cells | gates)
     return {name: Block(cells.get(name, Area()), gates.get(name, Gates())) for name in names}

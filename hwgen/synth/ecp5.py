@@ -39,6 +39,7 @@ __all__ = [
     "Gates",
     "Synthesis",
     "areas",
+    "areas_and_gates",
     "gates_by_block",
     "synthesise",
     "synthesise_hwc",
@@ -213,6 +214,31 @@ def gates_by_block(
     """As `areas`, in gates of no technology."""
     found = _by_block("gates", verilog, top, boxes, seconds, tell)
     return {block: Gates(**gates) for block, gates in found.items()}
+
+
+def areas_and_gates(
+    verilog: str,
+    top: str,
+    *,
+    boxes: tuple[str, ...] = (),
+    seconds: float = DEFAULT_SECONDS,
+    tell: Tell = lambda stage: None,
+    arrived: Callable[[dict[str, Area]], None] = lambda found: None,
+) -> tuple[dict[str, Area], dict[str, Gates]]:
+    """Both `areas` and `gates_by_block`, made side by side; ``arrived`` has the first as soon as it is there."""
+    of_areas, of_gates = (_file_of_blocks(kind, verilog, top, boxes) for kind in ("areas", "gates"))
+    with locked_entry(of_areas), locked_entry(of_gates):
+        if not of_areas.exists() and not of_gates.exists():
+            with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
+
+                def keep(cells: Mapping[str, Any]) -> None:
+                    _kept(of_areas, lambda: blocks_of(cells))
+                    arrived(blocks_of(cells))
+
+                gates = ToolRun(Path(name), top, Device(), seconds, tell, boxes).cells_and_gates(verilog, keep)
+                _kept(of_gates, lambda: gate_blocks_of(gates))
+    cells = areas(verilog, top, boxes=boxes, seconds=seconds, tell=tell)
+    return cells, gates_by_block(verilog, top, boxes=boxes, seconds=seconds, tell=tell)
 
 
 def _by_block(

@@ -100,6 +100,25 @@ class ToolRun:
         cells: Mapping[str, Any] = self._json("named_gates.json")["modules"][self.top]["cells"]
         return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
 
+    def cells_and_gates(self, verilog: str, arrived: Callable[[Mapping[str, Any]], None]) -> Mapping[str, Any]:
+        """The cells of `cells`, given to ``arrived`` as soon as they are there, and then those of `gates`.
+
+        Yosys makes the gates beside, in a process of their own: half of the time where there are two processors.
+        """
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        self.tell("Yosys, cells of the ECP5, and beside it gates of no technology")
+        gates = self._begun("gates", YOSYS, self._script("gates", self._gates_script()))
+        try:
+            self._map(tell=lambda stage: None)
+            cells: Mapping[str, Any] = self._json("ecp5.json")["modules"][self.top]["cells"]
+            arrived({name: cell for name, cell in cells.items() if cell["type"] not in self.boxes})
+            self.tell("Yosys, gates of no technology")
+            self._ended("gates", gates)
+        finally:
+            stop(gates)
+        cells = self._json("named_gates.json")["modules"][self.top]["cells"]
+        return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
+
     def netlists(self, verilog: str) -> Netlists:
         """Everything about one design, which is placed."""
         (self.folder / "design.v").write_text(verilog, encoding="utf-8")
@@ -124,9 +143,9 @@ class ToolRun:
         cells, gates, named_gates = (one["modules"][self.top]["cells"] for one in named)
         return Netlists(cells, gates, named_gates, self._json("report.json"), mapper)
 
-    def _map(self) -> str:
+    def _map(self, tell: Tell | None = None) -> str:
         """Write the netlist of ECP5 cells; returns the pass that mapped it."""
-        self.tell("Yosys, cells of the ECP5 (tool 1 of 3)")
+        (tell or self.tell)("Yosys, cells of the ECP5 (tool 1 of 3)")
         read = ["read_verilog design.v", *(f"blackbox {box}" for box in self.boxes)]
         try:
             self._yosys("ecp5", [*read, f"synth_ecp5 -top {self.top} -json ecp5.json"])
@@ -152,44 +171,58 @@ class ToolRun:
 
     def _map_gates(self) -> None:
         """Write the netlist of gates, and once more with each gate named by what it drives; memories stay."""
-        self._yosys(
-            "gates",
-            [
-                "read_verilog design.v",
-                *(f"blackbox {box}" for box in self.boxes),
-                f"synth -flatten -top {self.top} -run begin:fine",
-                "opt -fast -full",
-                "opt -undriven -fine",
-                "techmap",
-                "opt -fast",
-                "dffunmap -ce-only",
-                "abc -g gates",
-                "opt -fast",
-                "write_json gates.json",
-                "autoname",
-                "write_json named_gates.json",
-            ],
-        )
+        self._yosys("gates", self._gates_script())
+
+    def _gates_script(self) -> list[str]:
+        return [
+            "read_verilog design.v",
+            *(f"blackbox {box}" for box in self.boxes),
+            f"synth -flatten -top {self.top} -run begin:fine",
+            "opt -fast -full",
+            "opt -undriven -fine",
+            "techmap",
+            "opt -fast",
+            "dffunmap -ce-only",
+            "abc -g gates",
+            "opt -fast",
+            "write_json gates.json",
+            "autoname",
+            "write_json named_gates.json",
+        ]
 
     def _json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
 
     def _yosys(self, step: str, script: Sequence[str]) -> None:
+        self._tool(step, YOSYS, self._script(step, script))
+
+    def _script(self, step: str, script: Sequence[str]) -> list[str]:
+        """Write a script of Yosys; its arguments."""
         (self.folder / f"{step}.ys").write_text("\n".join(script) + "\n", encoding="utf-8")
-        self._tool(step, YOSYS, ["-q", "-s", f"{step}.ys"])
+        return ["-q", "-s", f"{step}.ys"]
 
     def _tool(self, step: str, program: str, arguments: Sequence[str]) -> None:
-        log = self.folder / f"{step}.log"
-        with log.open("wb") as file:
+        process = self._begun(step, program, arguments)
+        try:
+            self._ended(step, process)
+        finally:
+            stop(process)
+
+    def _begun(self, step: str, program: str, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
+        with self._log(step).open("wb") as file:
             command = [sys.executable, "-c", program, *arguments]
-            process = started(command, os.environ, output=file, folder=self.folder)
-            try:
-                status = process.wait(self.seconds)
-            except subprocess.TimeoutExpired:
-                raise ToolError(f"synthesis: {step} took longer than {self.seconds:.0f} s") from None
-            finally:
-                stop(process)
+            return started(command, os.environ, output=file, folder=self.folder)
+
+    def _log(self, step: str) -> Path:
+        return self.folder / f"{step}.log"
+
+    def _ended(self, step: str, process: "subprocess.Popen[bytes]") -> None:
+        """Wait for a tool, as long as it may take; `ToolError` where it fails."""
+        try:
+            status = process.wait(self.seconds)
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"synthesis: {step} took longer than {self.seconds:.0f} s") from None
         if status:
-            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = self._log(step).read_text(encoding="utf-8", errors="replace").splitlines()
             telling = [line for line in lines if re.search(r"\b(ERROR|Error|error)\b", line)] or lines[-3:]
             raise ToolError(f"synthesis: {step} failed: {' | '.join(telling[:3]) or 'no output'}")

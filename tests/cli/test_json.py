@@ -4,6 +4,7 @@ import inspect
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hwgen.cli.program.registry import COMMANDS
@@ -128,6 +129,8 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     small(tmp_path / "quantised.onnx")
+    (tmp_path / "operands").mkdir()
+    np.save(tmp_path / "operands" / "a.W.npy", np.ones((4, 3, 3, 3), np.int8))
     network = load_network(tmp_path / "network.yaml")
     front = search_front(Graph.of(network))
     (tmp_path / "depth_first.yaml").write_text(dump_yaml(solution_data(network, front, front.points[0])))

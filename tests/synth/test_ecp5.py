@@ -1,5 +1,6 @@
 """Area and clock: what the tools' answers are read as, and a small design through all of them."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,17 @@ import pytest
 
 import hwgen.synth.tool_run
 from hwgen.synth.cells import blocks_of, cells_of, gates_of
-from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis, areas, gates_by_block, synthesise
+from hwgen.synth.ecp5 import (
+    Area,
+    CriticalPath,
+    Device,
+    Gates,
+    Synthesis,
+    areas,
+    areas_and_gates,
+    gates_by_block,
+    synthesise,
+)
 from hwgen.synth.surroundings import INPUTS, OUTPUTS, surrounded
 from hwgen.synth.timing import signal_of, timing_of
 from hwgen.tools.toolchain import ToolError
@@ -265,6 +276,44 @@ def test_cells_are_told_by_their_blocks(cache: Path) -> None:
         "output.port": Area(luts=1), "sequencer": Area(luts=1), "watchdog": Area(ffs=1),
     }  # fmt: skip
     assert sum(found.values(), Area()).lut4_equivalents == 5 + 6
+
+
+def test_areas_are_there_before_the_gates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are made side by side, once: in place of Yosys two processes, of which that of the gates ends later."""
+    monkeypatch.setenv("HWGEN_CACHE", str(tmp_path))
+    program = """
+import json, os, sys, time
+areas = sys.argv[-1] == "ecp5.ys"
+while not areas and not os.path.exists("seen"):
+    time.sleep(0.01)
+cells = {"a.b": {"type": "LUT4" if areas else "$_AND_"}, "boxed": {"type": "box"}}
+with open("ecp5.json" if areas else "named_gates.json", "w") as file:
+    json.dump({"modules": {"top": {"cells": cells}}}, file)
+"""
+    monkeypatch.setattr(hwgen.synth.tool_run, "YOSYS", program)
+    monkeypatch.setattr("hwgen.synth.ecp5.tempfile.TemporaryDirectory", lambda prefix: nullcontext(str(tmp_path)))
+    told: list[object] = []
+
+    def arrived(found: dict[str, Area]) -> None:
+        told.append(found)
+        (tmp_path / "seen").touch()
+
+    found = areas_and_gates("text", "top", boxes=("box",), tell=told.append, arrived=arrived)
+    assert found == ({"a": Area(luts=1)}, {"a": Gates(nand2=2)})
+    assert told == [
+        "Yosys, cells of the ECP5, and beside it gates of no technology", {"a": Area(luts=1)},
+        "Yosys, gates of no technology",
+    ]  # fmt: skip
+    monkeypatch.setattr(hwgen.synth.tool_run, "YOSYS", "raise AssertionError")
+    assert areas_and_gates("text", "top", boxes=("box",), tell=told.append, arrived=arrived) == found
+    assert len(told) == 3
+
+
+@pytest.mark.nightly
+def test_both_side_by_side_are_those_of_each(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = areas_and_gates(DESIGN, "top")
+    monkeypatch.setenv("HWGEN_CACHE", str(tmp_path / "another"))
+    assert both == (areas(DESIGN, "top"), gates_by_block(DESIGN, "top"))
 
 
 @pytest.mark.nightly

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +31,7 @@ from hwgen.cli.workload import (
 )
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
-from hwgen.synth.blocks import Block, cluster_blocks, hwc_blocks, pipeline_blocks
+from hwgen.synth.blocks import Block, cluster_blocks, hwc_blocks, pipeline_blocks, unseen
 from hwgen.synth.ecp5 import ABC9, Area, Device, Synthesis, synthesise_hwc, synthesise_pipeline
 
 __all__ = ["Clock", "synth"]
@@ -119,13 +120,14 @@ def _print_blocks(hardware: Mapping[Whole, list[str]], *, as_json: bool) -> None
     """Area by block of each."""
     documents = []
     for parameters, names in hardware.items():
+        arrived = partial(_print_part, _few(names)) if not as_json else unseen
         with stages(f"area of the hardware of {_few(names)}") as tell:
             if isinstance(parameters, HwcParameters):
-                what, found = "HWC", hwc_blocks(parameters, tell=tell)
+                what, found = "HWC", hwc_blocks(parameters, tell=tell, arrived=arrived)
             elif isinstance(parameters, ClusterParameters):
-                what, found = "Cluster", cluster_blocks(parameters, tell=tell)
+                what, found = "Cluster", cluster_blocks(parameters, tell=tell, arrived=arrived)
             else:
-                what, found = "Pipeline", pipeline_blocks(parameters, tell=tell)
+                what, found = "Pipeline", pipeline_blocks(parameters, tell=tell, arrived=arrived)
         blocks = {name: {**asdict(block.area), "gates": asdict(block.gates)} for name, block in found.items()}
         documents.append({"of": names, "blocks": blocks})
         if not as_json:
@@ -134,6 +136,12 @@ def _print_blocks(hardware: Mapping[Whole, list[str]], *, as_json: bool) -> None
             print_table(f"{what} of {', '.join(names)}", ["block", "LUT4 equivalents", *CELLS, *GATES], rows)
     if as_json:
         print_json({"hardware": documents})
+
+
+def _print_part(of: str, part: str, found: dict[str, Area]) -> None:
+    """The areas of a part of the hardware, before all is known: gates take as long again, a cluster twice that."""
+    rows = [[name or "(top)", area.lut4_equivalents, *_cells(area)] for name, area in found.items()]
+    print_table(f"So far: {part} of {of}", ["block", "LUT4 equivalents", *CELLS], rows)
 
 
 def _synthesise_stacks(path: Path, macs: int | None, device: Device, *, blocks: bool, as_json: bool) -> None:
