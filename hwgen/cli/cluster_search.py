@@ -17,6 +17,7 @@ from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_parts import telling
 from hwgen.search.cluster.shared import FINALISTS, SharedCluster, search_shared
+from hwgen.search.least_need import require_room
 
 __all__ = ["Moving", "lanes_chosen", "search_clusters", "shapes_known"]
 
@@ -37,6 +38,7 @@ def search_clusters(
     chosen for all layers together. Without ``objective`` and ``min_utilisation``: fewest cycles within
     ``slack`` of the fewest bytes of the DRAM; ``ends``: and what those would be.
     """
+    require_room(layers, hardware)
     shapes: dict[str, Layer] = {}
     for layer in layers:
         shapes.setdefault(_shape(layer), layer)

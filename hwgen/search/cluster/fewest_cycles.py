@@ -36,6 +36,7 @@ from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
+from hwgen.search.least_need import require_room
 
 __all__ = ["MOST_TIMED", "SLACK", "FewestCycles", "Near", "Plan", "search_fewest_cycles"]
 
@@ -210,6 +211,7 @@ def search_fewest_cycles(
 
     Raises `InputError` if none fits.
     """
+    require_room([layer], hardware, bits)
     started = time.perf_counter()
     cluster, bits, target = hardware.cluster or Cluster(), bits or Bits(), Target.of(hardware)
     search = FewestCycles(layer, hardware, bits, slack, most_timed)

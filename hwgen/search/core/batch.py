@@ -13,6 +13,7 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
 from hwgen.search.core.optimal import Balance, Objective, Result, result_of, search
+from hwgen.search.least_need import require_room
 from hwgen.tools.machine import processors
 from hwgen.tools.side_by_side import side_by_side
 
@@ -90,6 +91,8 @@ def search_layers(
     progress
         Called for each layer when it is finished.
     """
+    if request.hardware is not None:
+        require_room(layers, request.hardware.model_copy(update={"budget": min(request.buffer_bytes)}), request.bits)
     keys = [json.dumps(request.key(layer), sort_keys=True) for layer in layers]
     distinct = dict(zip(reversed(keys), reversed(layers), strict=True))
     named: dict[str, list[Layer]] = {key: [] for key in keys}

@@ -1,0 +1,125 @@
+"""What a layer needs at least of the memories of a hardware, whatever its schedule: said before anything is searched.
+
+A bound, not the need: hardware that passes may still have no schedule that fits.
+"""
+
+from collections.abc import Iterable
+
+from hwgen.arch.lanes import memory_units
+from hwgen.arch.requantisation import record_bytes
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import LANE_DIMS, WIDE, Lanes
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Marker, Schedule
+from hwgen.model.core.access import allocation
+
+__all__ = ["require_room"]
+
+
+def require_room(layers: Iterable[Layer], hardware: Hardware, bits: Bits | None = None) -> None:
+    """Raise `InputError` for a layer whose smallest tile does not fit: layer, operand, bytes needed and there.
+
+    ``bits`` : widths of the elements; 8-bit operands and 32-bit sums if left out.
+    """
+    bits = bits or Bits()
+    for layer in layers:
+        _strides(layer, hardware)
+        if hardware.cluster is not None:
+            _tcdm(layer, hardware, bits)
+        refusals = []
+        for lanes in [hardware.lanes] if hardware.lanes else Lanes.shapes(hardware.number_of_multipliers, LANE_DIMS):
+            refusal = _memories(layer, hardware, lanes, bits)
+            if refusal is None:
+                break
+            refusals.append(refusal)
+        else:
+            raise InputError(refusals[0])
+
+
+def _strides(layer: Layer, hardware: Hardware) -> None:
+    for name, stride in zip(("stride_y", "stride_x"), layer.stride, strict=True):
+        fitted = (hardware.constants or {}).get(name, stride)
+        if fitted != stride:
+            raise InputError(f"{layer.name}: {name}: the hardware is fitted to {fitted}, got {stride}")
+
+
+def _tcdm(layer: Layer, hardware: Hardware, bits: Bits) -> None:
+    """The shared memory holds all biases, and of each operand what one output needs."""
+    assert hardware.cluster is not None
+    rows, columns = (_window(layer, axis) for axis in (0, 1))
+    needs = {
+        "biases": record_bytes(hardware.requantisation) * layer.output_channels,
+        "I": rows * columns * bits.I // 8,
+        "W": layer.kernel[0] * layer.kernel[1] * bits.W // 8,
+        "O": bits.O // 8,
+    }
+    together = sum(needs.values())
+    if together > hardware.cluster.tcdm:
+        said = ", ".join(f"{name} {size}" for name, size in needs.items())
+        raise InputError(
+            f"{layer.name}: the TCDM needs at least {together} bytes for its smallest tile ({said}), "
+            f"it has {hardware.cluster.tcdm}"
+        )
+
+
+def _window(layer: Layer, axis: int) -> int:
+    """Rows or columns of the input that an output reads, at most: without the padding."""
+    extent = (layer.input_height, layer.input_width)[axis]
+    outputs = (layer.output_height, layer.output_width)[axis]
+    begins = (output * layer.stride[axis] - layer.padding[axis] for output in range(outputs))
+    return max(min(begin + layer.kernel[axis], extent) - max(begin, 0) for begin in begins)
+
+
+def _memories(layer: Layer, hardware: Hardware, lanes: Lanes, bits: Bits) -> str | None:
+    """What is wrong with the memories of an HWC with these lanes; None if nothing is."""
+    units = memory_units(lanes, hardware.operand_bits, hardware.ports)
+    needs = dict(zip(ARRAYS, (2 * unit for unit in units), strict=True))
+    # The order of a cluster's HWCs is that of a tile, which may be as small as one output.
+    covered = all(
+        extent <= lanes.along(dim) or dim in (hardware.order or ()) for dim, extent in layer.extents.items()
+    )
+    if hardware.order is not None and hardware.cluster is None and covered and bits.I < WIDE:
+        for array in ARRAYS:
+            needs[array] = max(needs[array], allocation(_smallest(layer, hardware, lanes, array, bits))[array])
+    if hardware.buffers is not None:
+        for array, need in needs.items():
+            if need > hardware.buffers[array]:
+                return (
+                    f"{layer.name}: {array}: no schedule fits: the smallest tile needs {need} bytes with lanes "
+                    f"{lanes}, hardware {hardware.name} has {hardware.buffers[array]}"
+                )
+        return None
+    together = sum(needs.values())
+    if together > hardware.budget:
+        said = ", ".join(f"{array} {need}" for array, need in needs.items())
+        return (
+            f"{layer.name}: no schedule fits a buffer of {hardware.budget} bytes: the smallest tile needs {together} "
+            f"({said}) with lanes {lanes}"
+        )
+    return None
+
+
+def _smallest(layer: Layer, hardware: Hardware, lanes: Lanes, array: ArrayName, bits: Bits) -> Schedule:
+    """The schedule in the hardware's order in which an operand's tile is as small as it can be.
+
+    One iteration of every loop down to the marked one; all lanes at work below it.
+    """
+    nest: list[Loop | Marker] = []
+    left, inside, marked = dict(layer.extents), False, False
+    for item in hardware.order or ():
+        if isinstance(item, Marker):
+            marked |= array in item.arrays
+            nest.append(item)
+            continue
+        left[item] = min(left[item], lanes.along(item)) if inside else 1
+        inside |= marked
+        nest.append(Loop(item, left[item]))
+    return Schedule(
+        layer=layer,
+        bits=bits,
+        nest=tuple(nest),
+        lanes=lanes,
+        ports=hardware.ports,
+        requantisation=hardware.requantisation,
+    )
