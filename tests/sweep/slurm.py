@@ -73,7 +73,14 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
         _await_node(variables, folder)
         yield variables
     finally:
-        subprocess.run(["scancel", "--me"], env={**os.environ, **variables}, check=False, capture_output=True)
+        for _ in range(60):  # what starts jobs is to end after them
+            subprocess.run(["scancel", "--me"], env={**os.environ, **variables}, check=False, capture_output=True)
+            left = subprocess.run(
+                ["squeue", "--me", "-h"], env={**os.environ, **variables}, check=False, capture_output=True
+            )
+            if not left.stdout:
+                break
+            time.sleep(0.5)
         for process in reversed(started):
             process.terminate()
             process.wait(30)
