@@ -16,8 +16,8 @@ from hwgen.quantised.kinds import Convolution, Dequantise, HostOperator, Node, P
 
 __all__ = ["ANY_CLUSTER", "Placement", "placement", "plan_on", "possible_placement"]
 
-ANY_CLUSTER = "a cluster with a vector unit, memories aside"
-"""The hardware that is meant where none is named."""
+ANY_CLUSTER = "the built-in cluster_64_vector, memories aside"
+"""The hardware that is meant where none is named: a cluster with a vector unit."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,10 @@ def test_any_cluster(tmp_path: Path) -> None:
     graph = network(tmp_path / "x.onnx")
     place = possible_placement(graph)
     assert place.hardware == ANY_CLUSTER
+    built_in = load_hardware(named_file("hardware", "cluster_64_vector"))
+    assert built_in.name in ANY_CLUSTER
+    assert built_in.cluster is not None
+    assert built_in.cluster.vector
     adds = [place.reasons.get(node.name) for node in graph.nodes if node.kind == "add"]
     assert adds[0] is None
     assert adds[1] is not None

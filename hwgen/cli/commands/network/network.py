@@ -52,7 +52,7 @@ Hardware = Annotated[
         "--hardware",
         metavar="FILE",
         help="Say what this HWC or cluster runs, as run does: a hardware file, or a built-in name. If not given: "
-        "what a cluster with a vector unit can run, memories aside.",
+        "what the built-in cluster_64_vector can run, memories aside.",
         autocompletion=hardware_names,
     ),
 ]
