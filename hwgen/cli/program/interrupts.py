@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import current_thread, main_thread
+from threading import Timer, current_thread, main_thread
 from types import FrameType
 from typing import Any
 
@@ -17,6 +17,9 @@ INTERRUPTED = 130
 
 PATIENCE_SECONDS = 2.0
 """After an interrupt, the time within which a further one changes nothing; later it ends the process at once."""
+
+LOST_SECONDS = 0.01
+"""After which an interrupt comes again that was lost."""
 
 
 @contextmanager
@@ -56,9 +59,11 @@ def interruptible() -> Iterator[None]:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         handlers[signal.SIGHUP] = interrupts.terminate
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    hook, sys.unraisablehook = sys.unraisablehook, interrupts.lost
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -68,6 +73,15 @@ class _Interrupts:
 
     def __init__(self) -> None:
         self._first: float | None = None
+        self._hook = sys.unraisablehook
+
+    def lost(self, unraisable: Any) -> None:
+        """What was raised where it counts for nothing, in a destructor: an interrupt comes once more."""
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            self._hook(unraisable)
+            return
+        self._first = None
+        Timer(LOST_SECONDS, os.kill, (os.getpid(), signal.SIGTERM)).start()
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
         """Ctrl-C."""

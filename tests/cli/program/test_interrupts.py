@@ -84,6 +84,22 @@ def test_a_second_one_does_not_disturb_what_the_first_one_ends() -> None:
     assert finished
 
 
+def test_one_that_comes_in_a_destructor_is_not_lost() -> None:
+    class Interrupted:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def interrupted_while_it_is_freed() -> None:
+        Interrupted()
+        time.sleep(10)
+        finished.append(True)
+
+    finished: list[bool] = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        interrupted_while_it_is_freed()
+    assert not finished
+
+
 WAITS = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
