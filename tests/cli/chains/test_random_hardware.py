@@ -1,0 +1,107 @@
+"""Random hardware files through the commands: what one writes the next takes, or a line says why not.
+
+In every run what needs no simulator; nightly also what the RTL does.
+"""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import yaml
+
+from hwgen.arch.hardware_file import hardware_keys
+from hwgen.ir.hardware import save_hardware
+from tests.cli.command_line import Answer, Run
+from tests.random.hardware import random_hardware
+from tests.random.layers import random_layer
+
+IN_EVERY_RUN, NIGHTLY, SIMULATED = (1, 2, 5), 200, 60
+"""Draws in every run (single HWCs, searched in seconds), nightly, and nightly in the simulator."""
+MACS = 3000
+
+
+def files(number: int, folder: Path) -> tuple[Path, Path]:
+    """A random layer set and random hardware."""
+    rng = Random(f"chain {number}")
+    folder.mkdir(parents=True, exist_ok=True)
+    hardware, layers = folder / "hardware.yaml", folder / "set.yaml"
+    save_hardware(random_hardware(rng), hardware)
+    rows = [random_layer(rng, f"layer{n}", MACS).model_dump(mode="json") for n in range(rng.randint(1, 2))]
+    table = {"format": 1, "kind": "layer_list", "network": "drawn", "layers": rows}
+    layers.write_text(yaml.safe_dump(table), encoding="utf-8")
+    return layers, hardware
+
+
+def done(answer: Answer) -> bool:
+    """Whether the command did its work; if not, one line says why, which is never a fault of the program."""
+    assert "Traceback" not in answer.err
+    if answer.status == 0:
+        return True
+    assert answer.status == 2, (answer.out, answer.err)
+    if answer.out:  # with --json an error is JSON, too
+        assert json.loads(answer.out)
+    assert answer.err.startswith("hwgen: ")
+    assert answer.err.count("\n") == 1
+    return False
+
+
+def chain(run: Run, number: int, folder: Path, *, simulated: bool) -> bool:
+    """schedule -> predict -> generate (-> cosim, cosim --program); whether the hardware runs the layers."""
+    layers, hardware = files(number, folder)
+    on_cluster = "cluster" in yaml.safe_load(hardware.read_text(encoding="utf-8"))
+    budget = yaml.safe_load(hardware.read_text(encoding="utf-8"))["budget"]
+    size = () if on_cluster else ("--buffer", budget)
+    scheduled = run("schedule", layers, "--hardware", hardware, *size, "-o", folder / "found", "--json")
+    if not done(scheduled):
+        return False
+    entries = scheduled.json["schedules"]
+    paths = [one["file"] for one in entries]
+    predicted = run("predict", *paths, "--hardware", hardware, "--json")
+    assert done(predicted), predicted.err
+    assert len(predicted.json["schedules"]) == len(entries)
+    for one, two in zip(entries, predicted.json["schedules"], strict=True):
+        assert one["layer"] == two["layer"]
+    if not simulated:
+        return True
+    assert done(run("generate", layers, "--hardware", hardware, "-o", folder / "rtl", "--json"))
+    ours = judged(run("cosim", layers, "--hardware", hardware, "--json"))
+    theirs = judged(run("cosim", "--program", folder / "rtl", "--json"))
+    assert [one["measured"] for one in ours] == [two["measured"] for two in theirs]
+    judged(run("cosim", *paths, "--hardware", hardware, "--json"))
+    return True
+
+
+def judged(answer: Answer) -> list[dict[str, Any]]:
+    """The results, all of them equal and exact."""
+    assert answer.status == 0, (answer.out, answer.err)
+    results: list[dict[str, Any]] = answer.json["results"]
+    assert all(one["equal"] and one["output_exact"] for one in results)
+    return results
+
+
+@pytest.mark.parametrize(
+    "number", [one if one in IN_EVERY_RUN else pytest.param(one, marks=pytest.mark.nightly) for one in range(NIGHTLY)]
+)
+def test_what_is_scheduled_is_predicted(run: Run, tmp_path: Path, number: int) -> None:
+    chain(run, number, tmp_path, simulated=False)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", range(SIMULATED))
+def test_what_is_generated_runs(run: Run, tmp_path: Path, number: int) -> None:
+    chain(run, number, tmp_path, simulated=True)
+
+
+def test_every_key_is_drawn() -> None:
+    """Each with several values, or absent and there."""
+    seen: dict[str, set[str]] = {key.name: set() for key in hardware_keys()}
+    for number in range(300):
+        data = random_hardware(Random(number)).model_dump(mode="json")
+        for name, values in seen.items():
+            place: Any = data
+            for part in name.split("."):
+                place = place.get(part) if isinstance(place, dict) else None
+            values.add(str(place))
+    assert [name for name, values in seen.items() if len(values) < 2] == []
