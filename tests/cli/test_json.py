@@ -32,6 +32,15 @@ layers:
   output_height: 3, output_width: 2, kernel: [2, 2], stride: [2, 2]}}
 """,
     "hwc.yaml": "format: 1\nkind: hardware\nname: hwc\nlanes: {m: 4, c: 4}\nbudget: 512\nrequantisation: scaled\n",
+    "fixed.yaml": """format: 1
+kind: hardware
+name: fixed
+lanes: {m: 4, c: 4}
+budget: 1024
+buffers: {I: 176, W: 80, O: 768}
+order: [m, y, x, {buffer: O}, c, {buffer: I}, k, {buffer: W}, l, m, y, x]
+requantisation: scaled
+""",
     "cluster.yaml": """format: 1
 kind: hardware
 name: cluster
@@ -107,7 +116,7 @@ cosim table.yaml --per-layer --buffer 512 --sim icarus
 cosim two_levels --hardware cluster.yaml
 cosim two_levels --hardware cluster.yaml --clusters 2
 cosim depth_first.yaml --macs 8 --sim icarus
-run quantised.onnx --hardware hwc.yaml --seed 1 --sim icarus -o out
+run quantised.onnx --hardware fixed.yaml --seed 1 --sim icarus -o out
 regress table.yaml --buffer 512 --shared -o out
 regress-clusters two_levels --hardware cluster.yaml -o out
 regress-stacks --small -o out
