@@ -26,6 +26,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.campaigns.ledger import Ledger
 from hwgen.campaigns.plans import Configuration, Entry, Plan, make_plan
 from hwgen.export.cached import generated
+from hwgen.ir.counts import Counts
 from hwgen.ir.lanes import LANE_DIMS
 from hwgen.ir.layer import Layer
 from hwgen.lower.hwc import compile_layer
@@ -204,7 +205,7 @@ class Regression:
                 wanted = []
                 for row in rows:
                     key = row.key(digest, self.seed)
-                    if key in self._kept:
+                    if believed(row, self._kept.get(key), self._ledger) is not None:
                         self._outcome.results[row.configuration, row.layer] = self._kept[key]
                     else:
                         wanted.append((row, key))
@@ -247,13 +248,30 @@ def expected_rows(
     layers: Sequence[Layer], configuration: Configuration, folder: Path, seed: int = 0
 ) -> dict[str, dict[str, Any] | None]:
     """The kept result of each layer of a configuration; None where there is none for today's plan and generator."""
-    kept = Ledger(folder / "results.jsonl").load()
+    ledger = Ledger(folder / "results.jsonl")
+    kept = ledger.load()
     names = {(entry.get("configuration"), entry.get("layer")) for entry in kept.values()}
     rows = rows_of(make_plan(layers, configuration, folder / "plans"))
     if any((configuration.name, row.layer) not in names for row in rows):
         # Not complete in any case: the Verilog, which takes seconds, need not be generated.
         return {row.layer: None for row in rows}
-    return {row.layer: kept.get(row.key(digest_of(generated(row.parameters)), seed)) for row in rows}
+    found = {row.layer: kept.get(row.key(digest_of(generated(row.parameters)), seed)) for row in rows}
+    return {row.layer: believed(row, found[row.layer], ledger) for row in rows}
+
+
+def believed(row: Row, kept: dict[str, Any] | None, ledger: Ledger) -> dict[str, Any] | None:
+    """A kept result, if its counts are those that the model predicts and lie above the bound; else None, and told."""
+    if kept is None:
+        return None
+    schedule = row.entry.schedule
+    predicted = predict(schedule).counts
+    measured = Counts.from_json(kept["measured"])
+    alike = kept["predicted"] == predicted.as_json() and kept["total_bytes"] == measured.total_bytes()
+    differs = kept["equal"] and predicted.differences(measured)
+    if not alike or differs or kept["cycles"]["predicted"] != predicted_cycles(schedule, row.parameters).total:
+        ledger.tell(f"{row.configuration.name} {row.layer}: its counts are not what the model and its flags say")
+        return None
+    return kept
 
 
 def batches(wanted: Sequence[tuple[Row, str]]) -> list[tuple[tuple[Row, str], ...]]:

@@ -3,9 +3,12 @@
 import fcntl
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from hwgen.ir.document import sealed, unsealed
 
 __all__ = ["Ledger"]
 
@@ -14,7 +17,8 @@ class Ledger:
     """A file of JSON lines, each with a ``key``; a later line takes the place of an earlier one with the same key.
 
     Lines are appended whole and reach the disk before `add` returns. What a killed process left of a line, or
-    anything else that is no such line, counts as nothing.
+    anything else that is no such line, counts as nothing; so does a line that was changed since, or whose counts are
+    not what it says of them: that is told on standard error.
     """
 
     def __init__(self, path: Path) -> None:
@@ -24,13 +28,29 @@ class Ledger:
         """The lines by key."""
         if not self.path.exists():
             return {}
-        entries = (_entry(line) for line in self.path.read_bytes().split(b"\n")[:-1])
-        return {entry["key"]: entry for entry in entries if entry is not None}
+        found: dict[str, dict[str, Any]] = {}
+        changed = 0
+        for line in self.path.read_bytes().split(b"\n")[:-1]:
+            try:
+                entry = _entry(line)
+            except Changed:
+                changed += 1
+                continue
+            if entry is not None:
+                found[entry["key"]] = entry
+        if changed:
+            self.tell(f"{changed} {'line is' if changed == 1 else 'lines are'} not as written or contradictory")
+        return found
+
+    def tell(self, what: str) -> None:
+        """Say on standard error what of the file counts as nothing."""
+        place = " ".join(str(self.path).split())
+        sys.stderr.write(f"{place}: {what}: not believed, made anew where it is wanted\n")
 
     def add(self, key: str, entry: Mapping[str, Any]) -> None:
         """Append one line; several processes may do so at the same time."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"key": key, **entry}).encode() + b"\n"
+        line = sealed({"key": key, **entry}, indent=None).encode()
         with self.path.open("a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             end = file.seek(0, os.SEEK_END)
@@ -44,9 +64,38 @@ class Ledger:
             os.fsync(file.fileno())
 
 
+class Changed(ValueError):
+    """A line is a result, and not as it was written."""
+
+
 def _entry(line: bytes) -> dict[str, Any] | None:
+    """The result in a line; None if there is none."""
     try:
-        entry = json.loads(line)
+        data = json.loads(line)
     except ValueError:
         return None
-    return entry if isinstance(entry, dict) and isinstance(entry.get("key"), str) else None
+    if not isinstance(data, dict) or not isinstance(data.get("key"), str):
+        return None
+    try:
+        entry: dict[str, Any] = unsealed(line)
+    except ValueError:
+        raise Changed from None
+    if _contradicts(entry):
+        raise Changed
+    return entry
+
+
+def _contradicts(entry: Mapping[str, Any]) -> bool:
+    """Whether a result says of itself that all is well, while counts that it has are not the predicted ones."""
+    well = entry["equal"] is True if "equal" in entry else entry.get("failures") == []
+    pairs = [one for one in (entry, *entry.values()) if isinstance(one, Mapping) and set(one) >= _COUNTED]
+    return well and any(
+        isinstance(one["predicted"], Mapping) and one["predicted"] != one["measured"]
+        for one in pairs
+        if one not in [entry.get(name) for name in _TIMES]
+    )
+
+
+_COUNTED = {"predicted", "measured"}
+_TIMES = ("cycles", "stalls", "busy", "energy")
+"""What is measured and need not be as predicted."""

@@ -11,6 +11,7 @@ __all__ = [
     "Access",
     "Counts",
     "Direction",
+    "Key",
     "Operand",
     "directions_at",
     "quantities_at",

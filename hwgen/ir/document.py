@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import hashlib
 import json
 import math
 import os
@@ -28,6 +29,8 @@ __all__ = [
     "json_text",
     "load_yaml",
     "parse_yaml",
+    "sealed",
+    "unsealed",
     "validated",
     "write_atomically",
     "written",
@@ -280,6 +283,34 @@ def json_text(data: object, indent: int = 1) -> str:
     Scalars of NumPy become those of Python. A number that JSON cannot write (infinite, or not a number) is null.
     """
     return json.dumps(_plain(data), indent=indent, allow_nan=False) + "\n"
+
+
+SEAL = "digest"
+"""The key of a kept document under which the digest of all others is."""
+
+
+def sealed(data: Mapping[str, Any], indent: int | None = 1) -> str:
+    """A JSON document that is kept to be believed later: with a digest of what it says."""
+    plain = json.loads(json_text(data))
+    return json.dumps({**plain, SEAL: _digest(plain)}, indent=indent) + "\n"
+
+
+def unsealed(text: str | bytes) -> Any:
+    """The document in a text, without its digest; `ValueError` if it is not as it was when `sealed`.
+
+    What has no digest, of an earlier version, is as it is.
+    """
+    data = json.loads(text)
+    if not isinstance(data, dict) or SEAL not in data:
+        return data
+    digest = data.pop(SEAL)
+    if digest != _digest(data):
+        raise ValueError("changed since it was written")
+    return data
+
+
+def _digest(plain: object) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _plain(data: object) -> object:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from hwgen.arch.bus import SUM_BYTES
-from hwgen.ir.counts import DIRECTIONS, Counts, directions_at, quantities_at
+from hwgen.ir.counts import DIRECTIONS, Access, Counts, Key, directions_at, quantities_at
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.bounds import bounds
 from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
-from hwgen.sweep.rows import Cells, completed, order_text, status_of
+from hwgen.sweep.rows import Cells, completed, failures_of, order_text, status_of
 from hwgen.sweep.tables.columns import traffic_column
 
 __all__ = ["cluster_row"]
@@ -66,21 +66,24 @@ def cluster_row(
     prices = prices_of(parameters, configuration.cluster)
     cells["energy_predicted"] = device_energy(schedule, found.prediction.counts, prices).total
     total, spent = cells["dram_total_bytes_predicted"], cells["cycles_predicted"]
+    wrong: list[str] = []
     if simulated is not None:
         measured = Counts.from_json(simulated["measured"])
+        compared = [_of_tensors(counts) for counts in (found.prediction.counts, measured)]
+        wrong = failures_of(simulated, *compared, limit.largest, "dram")
         cells |= _traffic(measured, "measured")
         cells["energy_measured"] = device_energy(schedule, measured, prices).total
         registers = simulated["stalls"]["measured"]
         cells |= {f"wait_{who}_measured": registers[f"wait_compute_for_{who}"] for who in WAITS}
-        cells |= {"equal": simulated["equal"], "output_exact": simulated["output_exact"]}
+        cells |= {"equal": not compared[0].differences(compared[1]), "output_exact": simulated["output_exact"]}
         cells["cycles_measured"] = spent = simulated["cycles"]["measured"]
         total = cells["dram_total_bytes_measured"]
     lanes = configuration.cluster.hwcs * parameters.lanes.product
     cells |= {
         "utilisation": round(schedule.layer.macs / (spent * lanes), 6) if spent else None,
         "bound_ratio": round(limit.ratio(total), 6),
-        "status": status_of(simulated, reason, pending=pending),
-        "reason": reason or "; ".join(simulated["failures"] if simulated else ()),
+        "status": status_of(simulated, reason, wrong, pending=pending),
+        "reason": reason or "; ".join(wrong),
         **(area or {}),
     }
     return completed(cells)
@@ -100,3 +103,13 @@ def _traffic(counts: Counts, source: str) -> Cells:
     cells[f"dram_total_bytes_{source}"] = counts.total_bytes("dram")
     cells[f"dram_total_with_bias_{source}"] = counts.total_with_bias("dram")
     return cells
+
+
+def _of_tensors(counts: Counts) -> Counts:
+    """Counts without the program's; partial sums and outputs are one where they are written: they share addresses."""
+    found: dict[Key, Access] = {}
+    for (level, operand, direction), access in counts.accesses.items():
+        if operand in DIRECTIONS:
+            key: Key = (level, operand, "write" if direction == "write_partial" else direction)
+            found[key] = found.get(key, Access()) + access
+    return Counts(found)

@@ -16,7 +16,7 @@ from hwgen.search.core.optimal import Balance
 from hwgen.sweep.tables.column import Column
 from hwgen.sweep.tables.columns import COLUMNS, traffic_column
 
-__all__ = ["Cells", "completed", "curve_rows", "no_row", "order_text", "row_of", "status_of"]
+__all__ = ["Cells", "completed", "curve_rows", "failures_of", "no_row", "order_text", "row_of", "status_of"]
 
 Cells = dict[str, Any]
 
@@ -78,20 +78,22 @@ def row_of(
     cells["energy_predicted"] = device_energy(schedule, prediction.counts, prices).total
     total = cells["total_bytes_predicted"]
     spent = timed.total
+    wrong: list[str] = []
     if simulated is not None:
         measured = Counts.from_json(simulated["measured"])
+        wrong = failures_of(simulated, prediction.counts, measured, limit.largest)
         cells |= _traffic(measured, "measured")
         cells["energy_measured"] = device_energy(schedule, measured, prices).total
         cells |= {f"stall_{cause}_measured": number for cause, number in simulated["stalls"]["measured"].items()}
-        cells |= {"equal": simulated["equal"], "output_exact": simulated["output_exact"]}
+        cells |= {"equal": not prediction.counts.differences(measured), "output_exact": simulated["output_exact"]}
         cells["cycles_measured"] = spent = simulated["cycles"]["measured"]
         total = cells["total_bytes_measured"]
     cells |= {
         "utilisation": round(schedule.layer.macs / (spent * p.lanes.product), 6) if spent else None,
         "optimum_ratio": round(total / optimum, 6),
         "bound_ratio": round(limit.ratio(total), 6),
-        "status": status_of(simulated, reason, pending=pending),
-        "reason": reason or "; ".join(simulated["failures"] if simulated else ()),
+        "status": status_of(simulated, reason, wrong, pending=pending),
+        "reason": reason or "; ".join(wrong),
         **(area or {}),
     }
     return completed(cells)
@@ -123,9 +125,29 @@ def completed(cells: Cells, columns: Sequence[Column] = COLUMNS) -> Cells:
     return {column.name: cells.get(column.name) for column in columns}
 
 
-def status_of(simulated: Mapping[str, Any] | None, reason: str, *, pending: bool) -> str:
+def failures_of(
+    simulated: Mapping[str, Any], predicted: Counts, measured: Counts, bound: int, level: str = "tcdm"
+) -> list[str]:
+    """What is wrong with a simulation, a line each, whatever its record says of itself.
+
+    ``predicted`` : by the model as it is today. ``bound`` : no schedule moves fewer bytes at ``level``.
+    """
+    lines = list(simulated["failures"]) or ([] if simulated["passed"] else ["failed"])
+    if not lines:
+        lines += [
+            f"{operand} {direction} at {where}: {theirs} {quantity}, predicted {mine}"
+            for (where, operand, direction), quantity, mine, theirs in predicted.differences(measured)
+        ]
+        if not simulated["output_exact"]:
+            lines.append("output: not that of the reference")
+    if measured.total_bytes(level) < bound:
+        lines.append(f"{measured.total_bytes(level)} bytes at {level}, and no schedule moves fewer than {bound}")
+    return lines
+
+
+def status_of(simulated: Mapping[str, Any] | None, reason: str, wrong: Sequence[str], *, pending: bool) -> str:
     """One of `STATUS`."""
-    if simulated is not None and not simulated["passed"]:
+    if simulated is not None and wrong:
         return "differs"
     if reason:
         return "failed"

@@ -1,12 +1,11 @@
 """The store of finished steps: one file for each, named by its key, complete or absent."""
 
-import json
 import os
 import time
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.document import write_atomically
+from hwgen.ir.document import sealed, unsealed, write_atomically
 
 __all__ = ["Store"]
 
@@ -18,16 +17,20 @@ class Store:
         self.folder = folder
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The record of a key; None if there is none, or only a part of one."""
+        """The record of a key; None if there is none, or none that is as it was written."""
         try:
-            record = json.loads(self._file(key).read_text(encoding="utf-8"))
+            record = unsealed(self._file(key).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         return record if isinstance(record, dict) and record.get("key") == key else None
 
+    def has_file(self, key: str) -> bool:
+        """Whether there is anything of a key."""
+        return self._file(key).exists()
+
     def put(self, key: str, record: dict[str, Any]) -> None:
         """Keep a record; it is on the disk when this returns."""
-        write_atomically(self._file(key), json.dumps({**record, "key": key}), durable=True)
+        write_atomically(self._file(key), sealed({**record, "key": key}, indent=None), durable=True)
 
     def begin(self, key: str, stage: str = "") -> None:
         """Note that a step is under way, and how far it is; not for the disk's sake, and lost without harm."""

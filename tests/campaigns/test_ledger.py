@@ -58,3 +58,15 @@ def test_processes_that_add_at_the_same_time_lose_nothing(ledger: Ledger) -> Non
         process.join()
     assert len(ledger.load()) == 100
     assert all(json.loads(line) for line in ledger.path.read_text(encoding="utf-8").splitlines())
+
+
+def test_a_line_that_was_changed_since_is_not_believed(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger.add("a", {"equal": True, "predicted": {"I": 8}, "measured": {"I": 8}})
+    ledger.add("b", {"x": 1})
+    written = ledger.path.read_bytes()
+    ledger.path.write_bytes(written.replace(b'"measured": {"I": 8}', b'"measured": {"I": 4}'))
+    assert set(ledger.load()) == {"b"}
+    assert "1 line is not as written or contradictory: not believed" in capsys.readouterr().err
+    # Nor is a line of an earlier version, without a digest, whose flag says what its counts do not.
+    ledger.path.write_bytes(b'{"key": "a", "equal": true, "predicted": {"I": 8}, "measured": {"I": 4}}\n')
+    assert ledger.load() == {}

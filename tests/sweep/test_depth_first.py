@@ -172,7 +172,7 @@ def test_a_key_names_what_a_run_depends_on(network: Network, least: int) -> None
     best = best_within(search_front(Graph.of(network)), least)
     assert best is not None
     assert front["solutions"][str(least)]["traffic"]["total"] == best.traffic
-    question = DepthFirstQuestion(network, "a block", (least,), (8,))
+    question = DepthFirstQuestion(network, "a_block", (least,), (8,))
     names = {solution_file(question, least), solution_file(question, 1 << 10), solution_file(question, 1 << 20),
              solution_file(replace(question, phases=True), 1 << 10)}  # fmt: skip
     assert names == {

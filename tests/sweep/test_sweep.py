@@ -109,7 +109,7 @@ def test_a_store_holds_whole_records_only(tmp_path: Path) -> None:
     assert store.get("ab12") == {"status": "done", "key": "ab12"}
     (file,) = tmp_path.glob("ab/*")
     text = file.read_text(encoding="utf-8")
-    for torn in ("", text[:-3], "[]", text.replace("ab12", "cd34")):
+    for torn in ("", text[:-3], "[]", text.replace("ab12", "cd34"), text.replace("done", "gone")):
         file.write_text(torn, encoding="utf-8")
         assert store.get("ab12") is None
     with pytest.raises(TypeError):

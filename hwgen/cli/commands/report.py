@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.console import Json, claim_folder, print_json
+from hwgen.cli.console import Json, claim_folder, print_json, printable
 from hwgen.report.figures import rendered
 from hwgen.report.sweep.figures import figures_of
+from hwgen.report.sweep.kept import contradictions
 from hwgen.report.sweep.page import page
 from hwgen.report.sweep.results import load_results
 from hwgen.tools.output import write_together
@@ -21,10 +22,14 @@ Title = Annotated[str, typer.Option("--title", help="Title of the page.")]
 
 def report(
     results: Results, *, output: Output, title: Title = "Buffers, traffic, area", as_json: Json = False
-) -> None:
-    """Write one self-contained HTML page with the plots and tables of a sweep, and the plots as PNG and SVG."""
+) -> int:
+    """Write one self-contained HTML page with the plots and tables of a sweep, and the plots as PNG and SVG.
+
+    Rows are compared anew with themselves, their schedules and the model; those that contradict them are named.
+    """
     claim_folder(output)
     found = load_results(results)
+    wrong = contradictions(found)
     text = page(found, title)
     images = {
         f"{name}.{suffix}": content
@@ -34,7 +39,17 @@ def report(
     write_together(output, {"index.html": text, **images})
     files = ["index.html", *images]
     if as_json:
-        print_json({"folder": str(output), "files": files, "rows": len(found.rows) + len(found.pipelines)})
+        print_json(
+            {
+                "folder": str(output),
+                "files": files,
+                "rows": len(found.rows) + len(found.pipelines),
+                "contradictions": wrong,
+            }
+        )
     else:
         rows = len(found.rows) + len(found.pipelines)
         typer.echo(f"{output / 'index.html'}: {rows} rows; {', '.join(images) or 'no images'}")
+        for line in wrong:
+            typer.echo(printable(line))
+    return 1 if wrong else 0

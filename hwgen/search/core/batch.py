@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.document import InputError, json_text, write_atomically
+from hwgen.ir.document import InputError, sealed, unsealed, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
@@ -164,13 +164,13 @@ def _text(key: str, results: list[Result]) -> str:
         for result in results
     ]
     document = {"format": 1, "kind": "search results", "request": json.loads(key), "results": rows}
-    return json_text(document)
+    return sealed(document)
 
 
 def _kept(store: Path, key: str, layer: Layer) -> list[Result] | None:
     """Stored results; None if there are none, or none that can be used."""
     try:
-        document = json.loads(_file(store, key).read_text(encoding="utf-8"))
+        document = unsealed(_file(store, key).read_text(encoding="utf-8"))
         if document["request"] != json.loads(key):
             return None
         return [

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from hwgen.arch.hwc import LANES
-from hwgen.ir.document import InputError, json_text, write_atomically
+from hwgen.ir.document import InputError, sealed, unsealed, write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -236,13 +236,13 @@ def _text(request: str, plan: Plan) -> str:
             for choice in plan.choices
         ],
     }
-    return json_text(document)
+    return sealed(document)
 
 
 def _kept(file: Path, request: str, layers: Sequence[Layer]) -> Plan | None:
     """A stored plan; None if there is none, or none that can be used."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = unsealed(file.read_text(encoding="utf-8"))
         if document["question"] != json.loads(request):
             return None
         hwcs = {data["name"]: Hardware.from_data(data) for data in document["hardware"]}

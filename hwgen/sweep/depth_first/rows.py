@@ -63,11 +63,30 @@ def stack_row(
     }
     if predicted is not None:
         cells |= dict(_predicted(predicted, job.multipliers))
+    wrong: list[str] = []
     if simulated is not None:
         cells |= dict(_measured(simulated))
-    cells["status"] = "infeasible" if refused else status_of(simulated, reason, pending=pending)
-    cells["reason"] = reason or "; ".join(simulated["failures"] if simulated else ())
+        wrong = _failures(predicted, simulated)
+        cells["equal"] = simulated["equal"] and not (predicted and _different(predicted, simulated))
+    cells["status"] = "infeasible" if refused else status_of(simulated, reason, wrong, pending=pending)
+    cells["reason"] = reason or "; ".join(wrong)
     return completed({**cells, **(area or {})}, PIPELINES)
+
+
+def _failures(predicted: Mapping[str, Any] | None, simulated: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a run, a line each, whatever its record says of itself."""
+    lines = list(simulated["failures"]) or ([] if simulated["passed"] else ["failed"])
+    if predicted is None or lines:
+        return lines
+    lines = [f"{kind}: {got} bytes, predicted {said}" for kind, said, got in _different(predicted, simulated)]
+    lines += [] if simulated["equal"] else ["a count is not the predicted one"]
+    return lines + ([] if simulated["output_exact"] else ["output: not that of the reference"])
+
+
+def _different(predicted: Mapping[str, Any], simulated: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """The kinds of traffic that are not as predicted, each with both numbers of bytes."""
+    pairs = ((kind, predicted["traffic"][kind], simulated["measured"][kind]) for kind in KINDS_OF_TRAFFIC)
+    return [(kind, said, got) for kind, said, got in pairs if said != got]
 
 
 def _predicted(found: Mapping[str, Any], multipliers: int) -> Iterator[tuple[str, Any]]:

@@ -67,6 +67,19 @@ def test_unreadable_results_are_refused(run: Run, tmp_path: Path) -> None:
         load_results(tmp_path / "good")
 
 
+def test_rows_that_contradict_themselves_are_named(run: Run, tmp_path: Path) -> None:
+    folder = results(tmp_path / "sweep")
+    assert run("report", folder, "-o", tmp_path / "page").status == 0
+    with (folder / "results.csv").open(encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file))
+    rows[0][header.index("tcdm_W_read_bytes_measured")] = "1"
+    with (folder / "results.csv").open("w", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+    answer = run("report", folder, "-o", tmp_path / "page", "--json")
+    assert answer.status == 1
+    assert any("tcdm_W_read_bytes: 1 measured" in line for line in answer.json["contradictions"])
+
+
 # --- summing up ---
 
 
