@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen.cli.heartbeat import now, stage
-from hwgen.ir.document import InputError, json_text
+from hwgen.ir.document import InputError, json_text, nearest
 from hwgen.ir.hardware import MULTIPLIER_NUMBERS, MULTIPLIERS
 from hwgen.tools.output import claim
 
@@ -56,7 +56,9 @@ def chosen_names(option: str, names: str | None, known: Sequence[str]) -> list[s
     wanted = [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in known:
-            raise InputError(f"{option}: expected some of {', '.join(known)}, got {name[:40]!r}")
+            raise InputError(
+                f"{option}: expected some of {', '.join(known)}, got {name[:40]!r}{nearest(name, known)}"
+            )
     return [name for name in known if name in wanted]
 
 
@@ -243,8 +245,16 @@ def _bytes(text: str, option: str, largest: int) -> int:
     size = int(match[1]) * _UNITS[match[2]] if match else 0
     if not 1 <= size <= largest:
         limits = f"from 1 byte to {size_text(largest)}"
-        raise InputError(f"{option}: expected sizes such as 512 or 1KiB,4KiB, {limits}, got {text[:40]!r}")
+        raise InputError(
+            f"{option}: expected sizes such as 512 or 1KiB,4KiB, {limits}, got {text[:40]!r}{_meant(text)}"
+        )
     return size
+
+
+def _meant(text: str) -> str:
+    """The size that was meant where the unit has another spelling, such as 1KB or 4k."""
+    match = re.fullmatch(r"([0-9]{1,12})\s*([kmg])i?b?", text, re.IGNORECASE)
+    return f" (did you mean {match[1]}{match[2].upper()}iB?)" if match else ""
 
 
 def checked_multipliers(number: int | None) -> int:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, nearest
 
-__all__ = ["builtin_names", "builtin_path", "builtin_schedules", "named_file"]
+__all__ = ["builtin_names", "builtin_path", "builtin_schedules", "how_to_install", "named_file"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _TABLES = ("layersets", "hardware", "hierarchies")
@@ -44,5 +44,14 @@ def named_file(kind: str, name: str) -> Path:
         return path
     builtin = builtin_path(kind, name)
     if builtin is None:
-        raise InputError(f"{name}: expected a file or one of the built-in {kind}: {', '.join(builtin_names(kind))}")
+        names = builtin_names(kind)
+        raise InputError(
+            f"{name}: expected a file or one of the built-in {kind}{nearest(name, names)}: {', '.join(names)}"
+        )
     return builtin
+
+
+def how_to_install(extra: str) -> str:
+    """What to type for the packages of an optional part of hwgen, in a checkout and where it came as a wheel."""
+    checkout = (_PACKAGE.parent / "pyproject.toml").is_file()
+    return f"pip install -e '.[{extra}]'" if checkout else f"pip install 'hwgen[{extra}]'"

@@ -1,5 +1,6 @@
 """Reading and writing YAML and JSON documents: one clear error line for bad input, atomic writes."""
 
+import difflib
 import errno
 import fcntl
 import hashlib
@@ -11,7 +12,7 @@ import reprlib
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
@@ -26,8 +27,10 @@ __all__ = [
     "Value",
     "check_header",
     "dump_yaml",
+    "format_of",
     "json_text",
     "load_yaml",
+    "nearest",
     "parse_yaml",
     "sealed",
     "unsealed",
@@ -108,6 +111,12 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
+def nearest(name: object, known: Iterable[str]) -> str:
+    """The end of a message: which of the known names was meant, if one is near; else nothing."""
+    found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    return f" (did you mean {found[0]}?)" if found else ""
+
+
 def check_header(data: object, kinds: Sequence[str], where: str, called: str) -> dict[str, Any]:
     """What a file says after its ``kind`` and ``format``, which are checked; ``kind`` stays where several may be."""
     if not isinstance(data, dict):
@@ -127,8 +136,19 @@ def validated(model: type[T], data: object, where: str) -> T:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        # Where a union fails, the errors of its branches follow one another: the first is that of the first branch.
-        raise InputError(f"{where}: {_violation(model, data, error.errors(include_url=False)[0])}") from None
+        raise InputError(f"{where}: {_violation(model, data, _telling(error.errors(include_url=False)))}") from None
+
+
+def _telling(errors: Sequence[Any]) -> Any:
+    """The error to tell: the first; where that is a missing key, an unknown one beside it, which may be the same.
+
+    Where a union fails, the errors of its branches follow one another: the first is that of the first branch.
+    """
+    first = errors[0]
+    if first["type"] != "missing":
+        return first
+    beside = [one for one in errors if one["type"] == "extra_forbidden" and one["loc"][:-1] == first["loc"][:-1]]
+    return next((one for one in beside if nearest(one["loc"][-1], [first["loc"][-1]])), first)
 
 
 def _called(model: Any) -> str:
@@ -193,7 +213,7 @@ def _expectation(error: Any, inside: Any) -> str:
         case "missing":
             return "missing key"
         case "extra_forbidden" | "invalid_key":
-            return "unknown key"
+            return "unknown key" + nearest(error["loc"][-1], getattr(inside, "model_fields", ()))
         case "value_error":
             return str(error["msg"]).removeprefix("Value error, ")
         case "literal_error":
@@ -235,11 +255,31 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 def load_yaml(path: Path) -> Any:
     """Parse one YAML file; `InputError` names the file and the line of a syntax error."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise InputError(f"{path}: cannot be read: {reason}") from None
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    other = format_of(path, content)
+    if other is not None:
+        raise InputError(f"{path}: expected YAML, got {other}")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: cannot be read: not UTF-8 text") from None
     return parse_yaml(text, str(path))
+
+
+def format_of(path: Path, content: bytes) -> str | None:
+    """What a file is that is no text of ours, and who takes it; None if it may be YAML or is unknown."""
+    if content[4:8] == b"TFL3":
+        return "a TFLite model, which hwgen does not read: convert it to ONNX (tf2onnx does)"
+    if content.startswith(b"\x93NUMPY"):
+        return "an array of NumPy, as --input takes it"
+    if path.suffix.lower() == ".onnx":
+        return (
+            "an ONNX model, which hwgen layers, network, run, schedule, cosim and generate take "
+            "(hwgen schedule MODEL.onnx -o DIR makes schedules of it)"
+        )
+    return None
 
 
 def parse_yaml(text: str, where: str) -> Any:

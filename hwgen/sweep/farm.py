@@ -19,6 +19,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 import hwgen
+from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
 from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.jobs import SYSTEMS, JobLimits, Jobs, job_script
@@ -30,7 +31,7 @@ from hwgen.tools.toolchain import ToolError
 
 __all__ = ["Farm", "Place", "open_farm", "sources"]
 
-MISSING = "the sweep runs on Dask, which is missing (in the checkout: pip install '.[sweep]')"
+MISSING = f"the sweep runs on Dask, which is missing ({how_to_install('sweep')})"
 ANSWER_SECONDS = 10.0
 MUSTER_SECONDS = 1.0
 SILENT_TIMES = 3

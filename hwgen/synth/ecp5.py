@@ -23,6 +23,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated
 from hwgen.export.pipeline import pipeline_verilog
+from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import json_text
 from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gate_blocks_of, gates_of
 from hwgen.synth.timing import CriticalPath, timing_of
@@ -287,4 +288,4 @@ def _versions() -> dict[str, str]:
     try:
         return {package: version(package) for package in PACKAGES}
     except PackageNotFoundError as error:
-        raise ToolError(f"{error.name} is missing (in the checkout: pip install '.[synth]')") from None
+        raise ToolError(f"{error.name} is missing ({how_to_install('synth')})") from None

@@ -29,8 +29,10 @@ Run = Callable[..., Answer]
 
 
 def refused(answer: Answer, *parts: str) -> None:
-    """One line on standard error, nothing on standard output, exit status 2."""
-    assert (answer.status, answer.out) == (2, "")
+    """One line on standard error, exit status 2; on standard output nothing, or with ``--json`` the same line."""
+    assert answer.status == 2
+    if answer.out:
+        assert answer.json == {"error": {"message": answer.err[len("hwgen: ") : -1], "status": 2}}
     assert answer.err.startswith("hwgen: ")
     assert answer.err.count("\n") == 1
     assert "Traceback" not in answer.err

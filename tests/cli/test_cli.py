@@ -156,7 +156,10 @@ def test_nothing_from_a_file_reaches_the_terminal_as_an_escape(run: Run, tmp_pat
 
 def test_wrong_usage_is_refused(run: Run) -> None:
     refused(run("layers"), "Missing argument 'SET'")
-    refused(run("layers", "nonet"), "nonet: expected a file or one of the built-in layersets: alexnet, ")
+    refused(
+        run("layers", "nonet"),
+        "nonet: expected a file or one of the built-in layersets (did you mean lenet?): alexnet, ",
+    )
     refused(run("layers", "alexnet:zzz"), "no layer's name starts with 'zzz'")
     refused(run("layers", "alexnet", "--colour"), "No such option: --colour")
     refused(run("frobnicate"), "No such command 'frobnicate'")

@@ -219,7 +219,10 @@ def test_bad_files_are_refused(data: Any, message: str) -> None:
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^nonet: expected a file or one of the built-in layersets: alexnet, "):
+    with pytest.raises(
+        InputError,
+        match=r"^nonet: expected a file or one of the built-in layersets \(did you mean lenet\?\): alexnet, ",
+    ):
         load_layer_set("nonet")
     with pytest.raises(InputError, match=r"no layer's name starts with 'zzz'"):
         load_layer_set("alexnet:zzz")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hwgen import __version__
-from hwgen.cli.console import printable
+from hwgen.cli.console import print_json, printable
 from hwgen.cli.program.interrupts import INTERRUPTED, interruptible
 from hwgen.cli.program.registry import Commands
 from hwgen.ir.document import InputError
@@ -58,6 +58,7 @@ def _options(
 def run() -> None:
     """Run the command line; exits with 0 (done, all checks hold), 1 (a check failed) or 2 (bad input, one line)."""
     try:
+        _require_streams()
         with interruptible(), scratch(), command():
             status = app(prog_name="hwgen", standalone_mode=False)
             sys.stdout.flush()
@@ -66,8 +67,7 @@ def run() -> None:
     except _UsageError as error:
         status = _refuse(error.format_message())  # type: ignore[attr-defined]
     except ToolError as error:
-        _refuse(str(error))
-        status = CHECK_FAILED
+        status = _refuse(str(error), CHECK_FAILED)
     except BrokenPipeError:
         # The reader closed the pipe (`hwgen ... | head`). The work is not done, so the status is not 0; typer's is 1.
         _close_output()
@@ -95,8 +95,36 @@ def _close_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _refuse(line: str) -> int:
-    """Print bad input as one line on standard error, whatever characters the message has."""
+def _refuse(line: str, status: int = BAD_INPUT) -> int:
+    """Print what is wrong as one line on standard error, whatever characters it has; with ``--json`` as JSON, too."""
     if line:
         sys.stderr.write(f"hwgen: {printable(line)}\n")
-    return BAD_INPUT
+        if "--json" in sys.argv[1:]:
+            _answer({"error": {"message": printable(line), "status": status}})
+    return status
+
+
+def _answer(document: object) -> None:
+    """One JSON document on standard output, if that can be written to."""
+    try:
+        print_json(document)
+        sys.stdout.flush()
+    except OSError:
+        _close_output()
+
+
+def _require_streams() -> None:
+    """Raise `InputError` where standard output is closed; standard input and error may be.
+
+    A closed one is opened to nowhere, or the next file to be opened would be taken for it.
+    """
+    closed = sys.stdout is None
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
+    if closed:
+        raise InputError("standard output: expected to be open, got a closed one (> /dev/null is an open one)")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.golden.quantised.padding import with_pads
+from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
 from hwgen.ir.onnx.file import one_line
 from hwgen.quantised.kinds import HostOperator
@@ -52,7 +53,7 @@ def _runtime(where: str) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise InputError(f"{where}: running it needs onnxruntime (in the checkout: pip install '.[onnx]')") from None
+        raise InputError(f"{where}: running it needs onnxruntime ({how_to_install('onnx')})") from None
     onnxruntime.set_default_logger_severity(FATAL)
     return onnxruntime
 

@@ -4,7 +4,8 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from hwgen.ir.document import InputError
+from hwgen.ir.builtin import how_to_install
+from hwgen.ir.document import InputError, format_of
 
 __all__ = ["load_file", "one_line"]
 
@@ -18,10 +19,17 @@ def load_file(path: Path, *, weights: bool = False) -> Any:
     Raises `InputError`, in one line, for what is no model, has no nodes, or has sizes that are not fixed.
     """
     try:
+        with path.open("rb") as file:
+            other = format_of(path.with_suffix(""), file.read(16))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if other is not None:
+        raise InputError(f"{path}: expected an ONNX model, got {other}")
+    try:
         import onnx
         import onnx.inliner
     except ImportError:
-        raise InputError(f"{path}: reading ONNX needs onnx (in the checkout: pip install '.[onnx]')") from None
+        raise InputError(f"{path}: reading ONNX needs onnx ({how_to_install('onnx')})") from None
     try:
         whole = onnx.load(str(path), load_external_data=weights)
     except OSError as error:

@@ -11,7 +11,7 @@ from hwgen.quantised.onnx.batch import NotApart, require_same, rows_apart
 from hwgen.quantised.onnx.lifting import QUANTISERS, lifted
 from hwgen.quantised.onnx.model import Preparation, QuantisedModel, check_operators, input_parameters, malformed
 
-__all__ = ["load_quantised"]
+__all__ = ["is_quantised", "load_quantised"]
 
 USUAL = 17
 """The version of the standard operators that is taken where a model names none."""
@@ -21,13 +21,24 @@ MAP = 2
 """Dimensions from which on the first may be that of images."""
 
 
+def is_quantised(path: Path) -> bool:
+    """Whether a file is a quantised model; raises `InputError` for what is no model."""
+    return any(node.op_type in QUANTISERS for node in _lifted(path, load_file(path, weights=True)))
+
+
+def _lifted(path: Path, whole: Any) -> list[Any]:
+    """The nodes, with those on integers in the form of QuantizeLinear and DequantizeLinear."""
+    with malformed(path):
+        outputs = {value.name for value in whole.graph.output}
+        return list(lifted(whole.graph.node, input_parameters(whole.graph), outputs))
+
+
 def load_quantised(path: Path) -> QuantisedModel:
     """Read a file. Raises `InputError`, in one line, for what is no quantised model that can be imported."""
     whole = load_file(path, weights=True)
     check_operators(whole, path)
     parameters = input_parameters(whole.graph)
-    with malformed(path):
-        nodes = lifted(whole.graph.node, parameters, {value.name for value in whole.graph.output})
+    nodes = _lifted(path, whole)
     if not any(node.op_type in QUANTISERS for node in nodes):
         raise InputError(
             f"{path}: expected a quantised model (QuantizeLinear and DequantizeLinear, or QLinearConv and the like), "

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
 from hwgen.sweep.rows import Cells, completed
 from hwgen.sweep.tables.areas import AREA_NAMES, AREAS
@@ -147,7 +148,7 @@ def known_tables(folder: Path) -> Tables:
     if not there and not kept.exists():
         return Tables()
     if there and not writes_parquet():
-        raise ToolError(f"{folder}: its Parquet needs pyarrow (in the checkout: pip install '.[sweep]')")
+        raise ToolError(f"{folder}: its Parquet needs pyarrow ({how_to_install('sweep')})")
     try:
         known = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
         if not _readable(known):

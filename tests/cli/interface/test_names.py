@@ -60,7 +60,7 @@ def test_both_names_of_the_buffer_are_taken(run: Run, tmp_path: Path) -> None:
     [
         ("hwgen layers sto", ["stoutchinin_2019"]),
         ("hwgen cosim --hardware alex", ["alexnet_16bit", "alexnet_1KiB", "alexnet_cluster"]),
-        ("hwgen calibrate cluster_", ["cluster_ddr3"]),
+        ("hwgen calibrate cluster_d", ["cluster_ddr3"]),
         ("hwgen regress-cl", ["regress-clusters"]),
     ],
 )

@@ -11,7 +11,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.cli.clusters import ClustersOption, PartitionOption, sharing_of
 from hwgen.cli.commands.generate.clusters import make_clusters, print_clusters
 from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file, write_made
-from hwgen.cli.commands.generate.networks import generate_network, network_on
+from hwgen.cli.commands.generate.networks import generate_network, network_on, require_whole
 from hwgen.cli.commands.generate.pipelines import generate_stacks
 from hwgen.cli.commands.generate.systems import make_systems, print_systems
 from hwgen.cli.console import Json, claim_folder, print_json, print_table
@@ -131,6 +131,7 @@ def generate(
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json, keep_init=keep_init)
         return
+    require_whole(workload, partial=partial)
     works = work_of(
         workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
         partial=partial,

@@ -1,5 +1,7 @@
 """A quantised network as files: the cluster that runs it, its programs, and its weights."""
 
+import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,9 +23,11 @@ from hwgen.export.network_program import Exchanged, network_program_files, progr
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import plain_name
+from hwgen.quantised.kinds import Dequantise, Quantise
+from hwgen.quantised.onnx.loading import is_quantised
 from hwgen.quantised.onnx.reader import read_quantised
 
-__all__ = ["generate_network", "network_on"]
+__all__ = ["generate_network", "network_on", "require_whole"]
 
 
 def network_on(
@@ -46,6 +50,31 @@ def network_on(
         if is_given(value):
             raise InputError(f"{option}: not for a quantised network, got {model}")
     return model, machine
+
+
+def require_whole(names: Sequence[str], *, partial: bool) -> None:
+    """Refuse a quantised network of which only the shapes of its layers would be generated; say it with ``partial``.
+
+    An HWC's files, and those of a cluster whose requantisation is not scaled, are of layers: weights, sums, pools and
+    whatever else a network has are not in them.
+    """
+    model = Path(names[0])
+    if model.suffix.lower() != ".onnx" or len(names) != 1 or not is_quantised(model):
+        return
+    graph = read_quantised(model)
+    layers = {node.name for node in weighted(graph)}
+    others = Counter(
+        node.label
+        for node in graph.nodes
+        if node.moves and node.name not in layers and not isinstance(node, Quantise | Dequantise)
+    )
+    lost = ", ".join(["the weights", *(f"{count} x {label}" for label, count in sorted(others.items()))])
+    if not partial:
+        raise InputError(
+            f"{model}: a quantised network, of which only the shapes of its layers ({len(layers)}) would be generated, "
+            f"without {lost}: expected a cluster with requantisation scaled (--hardware), or --partial"
+        )
+    sys.stderr.write(printable(f"{model}: left out: {lost}") + "\n")
 
 
 def generate_network(

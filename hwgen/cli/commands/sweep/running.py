@@ -11,6 +11,7 @@ import typer
 from hwgen.cli.console import print_json, printable
 from hwgen.cli.jobs import fitting_jobs
 from hwgen.cli.stages import Lines
+from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
 from hwgen.sweep.farm import Place
 from hwgen.sweep.request import Outcome
@@ -48,7 +49,7 @@ class Running:
             require_tools("verilator", waves=False)
         known_tables(self.folder)
         if not writes_parquet():
-            sys.stderr.write("tables as CSV alone: Parquet needs pyarrow (in the checkout: pip install '.[sweep]')\n")
+            sys.stderr.write(f"tables as CSV alone: Parquet needs pyarrow ({how_to_install('sweep')})\n")
 
     def run(self, sweep: Callable[..., Any], question: Asked) -> tuple[Outcome, Tables]:
         """The outcome of a sweep of this kind, and all tables that the folder has then."""

@@ -1,0 +1,92 @@
+"""What is said of input that is nearly right: the nearest that is, what a file is, JSON where JSON was asked for."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hwgen.ir.builtin as builtin
+from tests.cli.command_line import Run, refused
+from tests.quantised.onnx.models import Draft, small
+
+HWGEN = (sys.executable, "-c", "from hwgen.cli import main; main()")
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("1KB", "1KiB"), ("4k", "4KiB"), ("2kib", "2KiB"), ("1M", "1MiB")])
+def test_the_nearest_size(run: Run, typed: str, meant: str) -> None:
+    refused(run("schedule", "lenet", "--buffer", typed, "-o", "none"), f"got {typed!r} (did you mean {meant}?)")
+
+
+def test_the_nearest_name(run: Run) -> None:
+    refused(
+        run("layers", "alexnit"), "alexnit: expected a file or one of the built-in layersets (did you mean alexnet?)"
+    )
+    refused(run("cosim", "lenet", "--hardware", "m4c4_1kb"), "(did you mean m4c4_1KiB?)")
+    assert "did you mean" not in run("layers", "zzz").err
+
+
+@pytest.mark.parametrize("key", ["in_channels", "input_chanels"])
+def test_the_nearest_key_is_told_in_place_of_the_one_that_is_missing(run: Run, tmp_path: Path, key: str) -> None:
+    table = tmp_path / "set.yaml"
+    table.write_text(
+        f"format: 1\nkind: layer_list\nnetwork: n\nlayers:\n- {{name: a, op: conv, {key}: 4, output_channels: 4, "
+        "input_height: 6, input_width: 6, kernel: 3}\n"
+    )
+    refused(run("layers", table), f"layers: a: {key}: unknown key (did you mean input_channels?)")
+
+
+def test_what_a_file_is(run: Run, tmp_path: Path) -> None:
+    model, lite, array = small(tmp_path / "small.onnx"), tmp_path / "model.tflite", tmp_path / "x.yaml"
+    lite.write_bytes(b"\x1c\0\0\0TFL3\xff\xfe")
+    array.write_bytes(b"\x93NUMPY\x01\0")
+    refused(run("predict", model), "expected YAML, got an ONNX model", "hwgen schedule MODEL.onnx -o DIR")
+    refused(run("layers", lite), "expected YAML, got a TFLite model", "convert it to ONNX")
+    refused(run("network", lite), "expected an ONNX model, got a TFLite model")
+    refused(run("layers", array), "expected YAML, got an array of NumPy")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("layers", "alexnit"), ("predict", "none.yaml"), ("layers",), ("layers", "lenet", "--bufer", "1KiB"), ("lauers",),
+        ("schedule", "lenet", "--buffer", "1KB"),
+    ],
+)  # fmt: skip
+def test_an_error_is_json_where_json_was_asked_for(run: Run, arguments: tuple[str, ...]) -> None:
+    answer = run(*arguments, "--json")
+    assert answer.json == {"error": {"message": answer.err[len("hwgen: ") : -1], "status": 2}}
+    assert run(*arguments).out == ""
+
+
+def test_what_is_typed_to_install_a_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert builtin.how_to_install("onnx") == "pip install -e '.[onnx]'"
+    monkeypatch.setattr(builtin, "_PACKAGE", tmp_path / "hwgen")
+    assert builtin.how_to_install("onnx") == "pip install 'hwgen[onnx]'"
+
+
+def test_streams_that_are_closed() -> None:
+    closed = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *HWGEN, "layers", "lenet"], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (closed.returncode, closed.stderr.count("\n")) == (2, 1)
+    assert closed.stderr.startswith("hwgen: standard output: expected to be open")
+    others = subprocess.run(
+        ["sh", "-c", '"$@" <&- 2>&-', "sh", *HWGEN, "layers", "lenet", "--json"], stdout=subprocess.PIPE, check=False
+    )
+    assert others.returncode == 0
+    assert others.stdout.startswith(b"{")
+
+
+def test_a_quantised_network_of_which_only_shapes_would_be_generated(run: Run, tmp_path: Path) -> None:
+    draft = Draft([1, 2, 5, 6])
+    there = draft.both("x", 0.05, 100)
+    weights = draft.weights(np.ones((2, 2, 1, 1)), [0.01, 0.02])
+    made = draft.both(draft.node("Conv", there, weights, kernel_shape=[1, 1]), 0.1, 7)
+    path = draft.write(tmp_path / "residual.onnx", draft.both(draft.node("Add", made, there), 0.2, 1), [1, 2, 5, 6])
+    refused(
+        run("generate", path, "--hardware", "m4c4_1KiB", "-o", tmp_path / "made"),
+        "without the weights, 1 x add: expected a cluster with requantisation scaled (--hardware), or --partial",
+    )
+    assert not (tmp_path / "made").exists()
