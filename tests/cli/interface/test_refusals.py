@@ -50,8 +50,8 @@ def test_what_a_file_is(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("layers", "alexnit"), ("predict", "none.yaml"), ("layers",), ("layers", "lenet", "--bufer", "1KiB"), ("lauers",),
-        ("schedule", "lenet", "--buffer", "1KB"),
+        ("layers", "alexnit"), ("predict", "none.yaml"), ("layers",), ("layers", "lenet", "--bufer", "1KiB"),
+        ("lauers",), ("schedule", "lenet", "--buffer", "1KB"),
     ],
 )  # fmt: skip
 def test_an_error_is_json_where_json_was_asked_for(run: Run, arguments: tuple[str, ...]) -> None:

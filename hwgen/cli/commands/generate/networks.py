@@ -71,8 +71,8 @@ def require_whole(names: Sequence[str], *, partial: bool) -> None:
     lost = ", ".join(["the weights", *(f"{count} x {label}" for label, count in sorted(others.items()))])
     if not partial:
         raise InputError(
-            f"{model}: a quantised network, of which only the shapes of its layers ({len(layers)}) would be generated, "
-            f"without {lost}: expected a cluster with requantisation scaled (--hardware), or --partial"
+            f"{model}: a quantised network, of which only the shapes of its {len(layers)} layer(s) would be "
+            f"generated, without {lost}: expected a cluster with requantisation scaled (--hardware), or --partial"
         )
     sys.stderr.write(printable(f"{model}: left out: {lost}") + "\n")
 
