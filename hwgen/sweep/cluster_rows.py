@@ -69,13 +69,13 @@ def cluster_row(
     wrong: list[str] = []
     if simulated is not None:
         measured = Counts.from_json(simulated["measured"])
-        compared = [_of_tensors(counts) for counts in (found.prediction.counts, measured)]
-        wrong = failures_of(simulated, *compared, limit.largest, "dram")
+        expected, counted = _of_tensors(found.prediction.counts), _of_tensors(measured)
+        wrong = failures_of(simulated, expected, counted, limit.largest, "dram")
         cells |= _traffic(measured, "measured")
         cells["energy_measured"] = device_energy(schedule, measured, prices).total
         registers = simulated["stalls"]["measured"]
         cells |= {f"wait_{who}_measured": registers[f"wait_compute_for_{who}"] for who in WAITS}
-        cells |= {"equal": not compared[0].differences(compared[1]), "output_exact": simulated["output_exact"]}
+        cells |= {"equal": not expected.differences(counted), "output_exact": simulated["output_exact"]}
         cells["cycles_measured"] = spent = simulated["cycles"]["measured"]
         total = cells["dram_total_bytes_measured"]
     lanes = configuration.cluster.hwcs * parameters.lanes.product
