@@ -36,6 +36,7 @@ def test_schedules_are_written_and_counted(run: Run, tmp_path: Path, file: Path)
 
 
 def test_refusals(run: Run, tmp_path: Path, file: Path) -> None:
+    refused(run("schedule", "lenet:C5", "--hierarchy", "diano"), "built-in hierarchies (did you mean diannao?)")
     command = ("schedule", "lenet:C5", "--hierarchy", file)
     refused(run(*command, "--buffer", "1KiB"), "--hierarchy: expected no options but --objective, --fills,")
     refused(run(*command, "--objective", "words"), "--objective: expected energy or a level (dram, sram), got words")

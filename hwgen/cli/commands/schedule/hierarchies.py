@@ -1,37 +1,25 @@
 """``hwgen schedule --hierarchy``: the best schedule of every layer on a hierarchy of any depth, with its bound."""
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from hwgen.cli.console import print_json, print_table, progress
 from hwgen.cli.coverage import tell_activations
 from hwgen.cli.schedules import clear_earlier, schedule_files
+from hwgen.cli.workload import read_hierarchy
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
-from hwgen.ir.memory.hierarchy import load_hierarchy
 from hwgen.ir.schedule import save_schedule
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_on_hierarchy
 from hwgen.search.hierarchy.optimal import HierarchyResult
 from hwgen.search.hierarchy.prices import goal_of
 
-__all__ = ["Fills", "HierarchyOption", "schedule_on_hierarchy"]
-
-HierarchyOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--hierarchy", metavar="FILE", help="Memories of any depth; then --objective is energy (default) or a level."
-    ),
-]
-Fills = Annotated[
-    bool, typer.Option("--fills", help="With --hierarchy: energy counts what is written into a level, too.")
-]
+__all__ = ["schedule_on_hierarchy"]
 
 
 def schedule_on_hierarchy(
     coverage: Coverage,
-    file: Path,
+    name: str,
     objective: str | None,
     output: Path | None,
     *,
@@ -40,9 +28,9 @@ def schedule_on_hierarchy(
     as_json: bool,
 ) -> None:
     """Search, write and print a schedule for each layer."""
-    hierarchy = load_hierarchy(file)
+    hierarchy = read_hierarchy(name)
     if len(hierarchy.levels) == 1:
-        raise InputError(f"{file}: levels: expected a level inside {hierarchy.outermost.name} to schedule for")
+        raise InputError(f"{name}: levels: expected a level inside {hierarchy.outermost.name} to schedule for")
     goal = goal_of(hierarchy, objective or "energy", fills=fills)
     if fills and goal.name != "energy":
         raise InputError("--fills: expected with --objective energy")

@@ -8,7 +8,7 @@ import typer
 
 from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
-from hwgen.cli.commands.schedule.hierarchies import Fills, HierarchyOption, schedule_on_hierarchy
+from hwgen.cli.commands.schedule.hierarchies import schedule_on_hierarchy
 from hwgen.cli.commands.schedule.utilisation import print_plan
 from hwgen.cli.console import (
     Json,
@@ -24,7 +24,9 @@ from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
 from hwgen.cli.workload import (
     SHARED,
+    FillsOption,
     HardwareOption,
+    HierarchyOption,
     PerLayer,
     SlackOption,
     balance_data,
@@ -116,7 +118,7 @@ def schedule(
     buffer: Buffers = None,
     hardware: HardwareOption = None,
     hierarchy: HierarchyOption = None,
-    fills: Fills = False,
+    fills: FillsOption = False,
     partial: Partial = False,
     objective: Goal = None,
     slack: SlackOption = None,
