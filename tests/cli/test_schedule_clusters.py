@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from hwgen.arch.dram import DramPort
+from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.cluster_search import Moving
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
@@ -23,7 +23,8 @@ ORDER = (Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "x", "l")
 
 def test_schedules_for_a_cluster(run: Run, tmp_path: Path) -> None:
     hardware = tmp_path / "hardware.yaml"
-    save_hardware(Hardware(name="few", order=ORDER, budget=1 << 16, cluster=Cluster(hwcs=2, tcdm=1 << 16)), hardware)
+    cluster = Cluster(hwcs=2, tcdm=1 << 16, dram=Dram(row_bytes=256))
+    save_hardware(Hardware(name="few", order=ORDER, budget=1 << 16, cluster=cluster), hardware)
     folder = tmp_path / "found"
     answer = run("schedule", "lenet:C1", "--hardware", hardware, "-o", folder, "--json")
     assert (answer.status, answer.err) == (0, "")
@@ -33,9 +34,11 @@ def test_schedules_for_a_cluster(run: Run, tmp_path: Path) -> None:
         path = folder / f"{entry['layer']}.yaml"
         assert entry["file"] == str(path)
         schedule = load_schedule(path)
-        counts = dram_counts(schedule, DramPort(), 2)
+        counts = dram_counts(schedule, DramPort.of(cluster), 2)
         assert entry["total_bytes"] == counts.total_bytes("dram") == sum(entry["by_operand"].values())
-        assert entry["counts"]["dram"] == counts.as_json()["dram"]
+        (predicted,) = run("predict", path, "--hardware", hardware, "--json").json["schedules"]
+        assert entry["counts"] == predicted["counts"]  # with the program, and rows of this DRAM
+        assert entry["counts"]["dram"]["P"]["read"]["bytes"] > 0
         assert entry["need"] == place(schedule).size <= 1 << 16
     table = run("schedule", "lenet:C1", "--hardware", hardware)
     assert "Schedules of fewest cycles within 1 % of the least DRAM bytes" in table.out

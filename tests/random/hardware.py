@@ -80,7 +80,8 @@ def random_hardware(rng: Random) -> Hardware:
         if rng.random() < 0.4:
             _with_buffers(rng, data)
         try:
-            return read_hardware_data(data, "drawn")
+            # What is written states its budget, which is checked then.
+            return read_hardware_data(read_hardware_data(data, "drawn").as_data(), "drawn")
         except InputError:
             continue
     raise AssertionError("no legal hardware was drawn")

@@ -6,7 +6,6 @@ from typing import Any
 
 import typer
 
-from hwgen.arch.dram import DramPort
 from hwgen.cli.cluster_search import lanes_chosen, search_clusters, shapes_known
 from hwgen.cli.console import print_json, print_table
 from hwgen.cli.coverage import tell_activations
@@ -17,7 +16,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, save_schedule
-from hwgen.model.cluster.access import predict_two_levels
+from hwgen.lower.cluster.cost import predicted_on_cluster
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import TwoLevelResult
 from hwgen.search.cluster.shared import SharedCluster
@@ -80,8 +79,7 @@ def schedule_on_cluster(
         path = None if output is None else output / names[layer.name]
         if path is not None:
             save_schedule(found.schedule, path, _remarks(found, cluster, min_utilisation))
-        port = DramPort(cluster.axi_bits)
-        counts = predict_two_levels(found.schedule, cluster.hwcs, port, multicast=cluster.multicast).counts
+        counts = predicted_on_cluster(found.schedule, shared.hardware).prediction.counts
         entries.append(_entry(layer, found, path, cluster, counts, timed=timed))
         rows.append(_row(layer, found, timed=timed))
     if output is not None:
