@@ -24,7 +24,7 @@ def require_room(layers: Iterable[Layer], hardware: Hardware, bits: Bits | None 
     """
     bits = bits or Bits()
     for layer in layers:
-        _strides(layer, hardware)
+        _constants(layer, hardware)
         if hardware.cluster is not None:
             _tcdm(layer, hardware, bits)
         refusals = []
@@ -37,11 +37,20 @@ def require_room(layers: Iterable[Layer], hardware: Hardware, bits: Bits | None 
             raise InputError(refusals[0])
 
 
-def _strides(layer: Layer, hardware: Hardware) -> None:
-    for name, stride in zip(("stride_y", "stride_x"), layer.stride, strict=True):
-        fitted = (hardware.constants or {}).get(name, stride)
-        if fitted != stride:
-            raise InputError(f"{layer.name}: {name}: the hardware is fitted to {fitted}, got {stride}")
+def _constants(layer: Layer, hardware: Hardware) -> None:
+    """Settings that fitted hardware lacks, of those that the layer alone tells; a tile of a cluster has others."""
+    values = {"stride_y": layer.stride[0], "stride_x": layer.stride[1]}
+    if hardware.cluster is None:
+        values |= {
+            "padding_top": layer.padding[0],
+            "padding_left": layer.padding[1],
+            "group_outputs": layer.outputs_per_group,
+            "group_inputs": layer.channels_per_group,
+            **{f"extent_{dim}": extent for dim, extent in layer.extents.items()},
+        }
+    for name, fitted in (hardware.constants or {}).items():
+        if values.get(name, fitted) != fitted:
+            raise InputError(f"{layer.name}: {name}: the hardware is fitted to {fitted}, got {values[name]}")
 
 
 def _tcdm(layer: Layer, hardware: Hardware, bits: Bits) -> None:

@@ -68,6 +68,7 @@ REFUSED = [
         "a: the TCDM needs at least 1219 bytes for its smallest tile (biases 1200, I 9, W 9, O 1), it has 1024",
     ),
     (Hardware(name="h", constants={"stride_x": 2}), "a: stride_x: the hardware is fitted to 2, got 1"),
+    (Hardware(name="h", constants={"group_outputs": 1}), "a: group_outputs: the hardware is fitted to 1, got 300"),
 ]
 
 

@@ -20,7 +20,7 @@ from tests.random.layers import random_layer
 IN_EVERY_RUN, NIGHTLY, SIMULATED = (1, 2, 5), 200, 60
 """Draws in every run, nightly, and nightly in the simulator."""
 MACS = 3000
-REASONS = (r"layer\d: stride_[yx]: the hardware is fitted to 1, got [234]",)
+REASONS = (r"layer\d: (stride_[yx]|group_outputs): the hardware is fitted to 1, got \d+",)
 """Why hardware may not run a drawn layer or network, as the whole message is. Any other refusal is a fault."""
 
 
@@ -109,3 +109,23 @@ def test_every_key_is_drawn() -> None:
                 place = place.get(part) if isinstance(place, dict) else None
             values.add(str(place))
     assert [name for name, values in seen.items() if len(values) < 2] == []
+
+
+def test_hardware_with_a_setting_too_narrow(run: Run, tmp_path: Path) -> None:
+    """`schedule` and `predict` refuse what `generate` refuses: they make the program, too."""
+    layers, found = tmp_path / "set.yaml", tmp_path / "found"
+    row = {"name": "a", "op": "conv", "input_channels": 4, "output_channels": 16, "input_height": 8, "input_width": 8,
+           "kernel": 3, "padding": "same"}  # fmt: skip
+    layers.write_text(
+        yaml.safe_dump({"format": 1, "kind": "layer_list", "network": "n", "layers": [row]}), encoding="utf-8"
+    )
+    wide, narrow = (tmp_path / f"{name}.yaml" for name in ("wide", "narrow"))
+    for path, more in ((wide, {}), (narrow, {"setting_bits": {"weight_base": 4}})):
+        data = {"format": 1, "kind": "hardware", "name": "h", "lanes": {"m": 4}, **more}
+        path.write_text(yaml.safe_dump(data), encoding="utf-8")
+    assert run("schedule", layers, "--hardware", wide, "--buffer", "1KiB", "-o", found).status == 0
+    said = "a: Byte address of the packed weights: expected below 16, got "
+    refused(run("schedule", layers, "--hardware", narrow, "--buffer", "1KiB", "-o", tmp_path / "no"), said)
+    assert not (tmp_path / "no").exists()
+    refused(run("predict", found / "a.yaml", "--hardware", narrow), said)
+    refused(run("generate", layers, "--hardware", narrow, "-o", tmp_path / "no"), said)

@@ -17,7 +17,7 @@ from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.hwc import parameters_for
+from hwgen.lower.hwc import compile_layer, parameters_for
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.model.core import access
 from hwgen.model.core.prediction import Prediction
@@ -148,7 +148,9 @@ def _print_cycles(schedule: Schedule, prediction: Prediction, cycles: Cycles | N
 def _on_hwc(path: Path, schedule: Schedule, hardware: Hardware | None) -> tuple[Cycles, DevicePrices] | None:
     """Cycles and prices on the given HWC; without one on the smallest that runs it, None if there is none."""
     try:
-        parameters = parameters_for(schedule, hardware)
+        # On the given one its program is made, too: settings may be fitted to other layers, or too narrow.
+        given = None if hardware is None else compile_layer(schedule, hardware).parameters
+        parameters = given or parameters_for(schedule)
         return predicted_cycles(schedule, parameters), prices_of(parameters, None)
     except InputError as error:
         if hardware is not None:

@@ -42,6 +42,7 @@ from hwgen.cli.workload import (
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import save_schedule
+from hwgen.lower.hwc import compile_layer
 from hwgen.model.core.bounds import Bounds, bounds
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.optimal import Result
@@ -223,6 +224,7 @@ def schedule(
         runs_on = [] if given is None else [of_size(given, size) for size in sizes]
         least = "traffic" if one_level == "balanced" else one_level
         results = best_schedules(layers, sizes, given, least, slack=allowed, jobs=jobs, store=store)
+        _require_programs(results, runs_on, sizes)
         balances = [balance_of([one for one in results if one.buffer_bytes == size]) for size in sizes]
     names = schedule_files(layers)
     found = [(result, _file(output, result, sizes, names)) for result in results]
@@ -281,6 +283,15 @@ def schedule(
     for one in balances:
         tell_balance(one)
     tell_activations(coverage)
+
+
+def _require_programs(results: Sequence[Result], runs_on: Sequence[Hardware], sizes: Sequence[int]) -> None:
+    """Raise `InputError` where fitted hardware lacks a setting of a schedule, or has too few bits for it."""
+    machines = dict(zip(sizes, runs_on, strict=False))
+    for result in results:
+        machine = machines.get(result.buffer_bytes)
+        if machine is not None and (machine.constants or machine.setting_bits):
+            compile_layer(result.schedule, machine)
 
 
 def _print_weighed(results: Sequence[Result]) -> None:
