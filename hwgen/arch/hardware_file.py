@@ -9,7 +9,7 @@ from hwgen.arch.hwc import MOST_MEMORY, HwcParameters
 from hwgen.arch.lanes import memory_units
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.ir.document import InputError, load_yaml
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import MULTIPLIER_NUMBERS, Hardware
 from hwgen.ir.keys import Key, Rule, described
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS
@@ -23,6 +23,18 @@ def _units(one: Hardware) -> Iterator[tuple[Lanes, tuple[int, int, int]]]:
     shapes = [one.lanes] if one.lanes is not None else Lanes.shapes(one.number_of_multipliers, LANE_DIMS)
     for lanes in shapes:
         yield lanes, memory_units(lanes, one.operand_bits, one.ports)
+
+
+def _lanes_of_a_datapath(one: Hardware) -> str | None:
+    if one.lanes is None:
+        return None
+    powers = all(one.lanes.along(dim) & (one.lanes.along(dim) - 1) == 0 for dim in LANE_DIMS)
+    if powers and one.lanes.product in MULTIPLIER_NUMBERS:
+        return None
+    return (
+        f"lanes: expected powers of two along {', '.join(LANE_DIMS)}, {MULTIPLIER_NUMBERS[0]} to "
+        f"{MULTIPLIER_NUMBERS[-1]} together, got {one.lanes}"
+    )
 
 
 def _memories_of_lanes(one: Hardware) -> str | None:
@@ -90,6 +102,11 @@ def _known_settings(one: Hardware) -> str | None:
 
 
 RULES = (
+    Rule(
+        ("lanes",),
+        f"powers of two, {MULTIPLIER_NUMBERS[0]} to {MULTIPLIER_NUMBERS[-1]} together",
+        _lanes_of_a_datapath,
+    ),
     Rule(
         ("buffers", "lanes", "ports", "operand_bits"),
         "each of `buffers` is a multiple of what its lanes and its port access at a time, from two of it to "

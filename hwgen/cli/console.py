@@ -22,11 +22,13 @@ from hwgen.tools.output import claim
 __all__ = [
     "CYCLES_NOTE",
     "Json",
+    "begin",
     "buffer_sizes",
     "checked_multipliers",
     "chosen_names",
     "claim_folder",
     "is_given",
+    "json_was_printed",
     "note",
     "print_cycles_note",
     "print_json",
@@ -64,7 +66,13 @@ def chosen_names(option: str, names: str | None, known: Sequence[str]) -> list[s
 
 def print_json(data: object) -> None:
     """One JSON document on standard output."""
+    _display.document = True
     sys.stdout.write(json_text(data))
+
+
+def json_was_printed() -> bool:
+    """Whether the command has printed its JSON document: a second one would be no JSON."""
+    return _display.document
 
 
 def note(line: str) -> None:
@@ -180,9 +188,16 @@ class _Display:
     """How tables are shown: set by the command line."""
 
     wide = False
+    document = False
+    """Whether a JSON document has been printed, which is the only one then."""
 
 
 _display = _Display()
+
+
+def begin() -> None:
+    """A command begins: nothing of it has been printed."""
+    _display.document = False
 
 
 def show_wide(wanted: bool) -> None:

@@ -82,6 +82,8 @@ def write_generated(folder: Path, designs: Sequence[Design], files: Mapping[str,
         before = read_manifest(folder)
         manifest = Manifest(designs=tuple(designs), files=tuple(sorted(files)))
         stale = sorted(set(before.files if before else ()) - set(files))
+        if before == manifest and all(_holds(folder / name, content) for name, content in files.items()):
+            return []
         _begin(manifest, {*files, *stale}, folder)
         write_together(folder, files)
         for name in stale:
@@ -98,6 +100,12 @@ def add_files(folder: Path, manifest: Manifest, files: Mapping[str, str | bytes]
         _begin(manifest, {*manifest.files, *files}, folder)
         write_together(folder, files)
         _save(manifest.model_copy(update={"files": tuple(sorted({*manifest.files, *files}))}), folder)
+
+
+def _holds(path: Path, content: str | bytes) -> bool:
+    """Whether a file is there and has this content."""
+    wanted = content.encode() if isinstance(content, str) else content
+    return path.is_file() and path.read_bytes() == wanted
 
 
 def _begin(manifest: Manifest, files: Iterable[str], folder: Path) -> None:

@@ -1,6 +1,5 @@
 """``hwgen regress-stacks`` on two small stacks: tables, what is kept, and what makes it fail."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import hwgen.cli.commands.regress.pipelines as command
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.pace import RunPace, TilePace, border_allowance
 from hwgen.campaigns.pipeline_cases import small_cases
+from hwgen.ir.document import sealed, unsealed
 from tests.cli.command_line import Run, refused
 
 NAMES = ("srgan_blocks_x1", "srgan_blocks_x2")
@@ -47,10 +47,10 @@ def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             assert tile["measured"] == pytest.approx(tile["slowest"], rel=tile["within"])
 
     file = tmp_path / "depth_first.jsonl"
-    first, second = map(json.loads, file.read_text().splitlines())
+    first, second = map(unsealed, file.read_text().splitlines())
     first["cycles"]["measured"] = first["cycles"]["predicted"] * 103 // 100
     second["pace"]["failures"] = ["streams wait 3 cycles"]
-    file.write_text("".join(json.dumps(line) + "\n" for line in (first, second)))
+    file.write_text("".join(sealed(line, indent=None) for line in (first, second)))
     answer = run("regress-stacks", "--small", "-o", tmp_path)
     assert answer.status == 1
     assert f"{NAMES[0]}: {first['cycles']['measured']} cycles, {first['cycles']['predicted']} predicted" in answer.out

@@ -5,13 +5,13 @@ import subprocess
 from pathlib import Path
 
 from hwgen.arch.layout import Region
-from hwgen.export.driver.programs import Write, c_bytes, c_program, c_tiles
+from hwgen.export.driver.programs import REGIONS, Write, c_bytes, c_program, c_tiles
 
-TYPES = """
+TYPES = f"""
 #include <stdint.h>
-struct hwc_write { uint32_t address, value, in_memory; };
-struct hwc_region { uint32_t base, bytes; };
-struct hwc_program { const struct hwc_write *writes; uint32_t count; struct hwc_region weights; };
+struct hwc_write {{ uint32_t address, value, in_memory; }};
+struct hwc_region {{ uint32_t base, bytes; }};
+struct hwc_program {{ const struct hwc_write *writes; uint32_t count; struct hwc_region {", ".join(REGIONS["hwc"])}; }};
 """
 
 

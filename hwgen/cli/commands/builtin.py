@@ -131,6 +131,6 @@ def _row(one: Hardware) -> list[object]:
     order = "".join(f"[{''.join(item.arrays)}]" if isinstance(item, Marker) else item for item in one.order or ())
     if one.cluster is None:
         return [one.name, str(one.lanes), size_text(one.budget), order or "any", 1, "", ""]
-    dram = "a beat a cycle" if one.cluster.dram is None or one.cluster.dram.immediate else "timed"
+    dram = "at once" if one.cluster.dram is None or one.cluster.dram.immediate else "timed"
     tcdm = size_text(one.cluster.tcdm)
     return [one.name, str(one.lanes), size_text(one.budget), order or "any", one.cluster.hwcs, tcdm, dram]

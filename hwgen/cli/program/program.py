@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hwgen import __version__
-from hwgen.cli.console import print_json, printable
+from hwgen.cli.console import begin, json_was_printed, print_json, printable
 from hwgen.cli.program.interrupts import INTERRUPTED, interruptible
 from hwgen.cli.program.registry import Commands
 from hwgen.ir.document import InputError
@@ -57,6 +57,7 @@ def _options(
 
 def run() -> None:
     """Run the command line; exits with 0 (done, all checks hold), 1 (a check failed) or 2 (bad input, one line)."""
+    begin()
     try:
         _require_streams()
         with interruptible(), scratch(), command():
@@ -99,7 +100,7 @@ def _refuse(line: str, status: int = BAD_INPUT) -> int:
     """Print what is wrong as one line on standard error, whatever characters it has; with ``--json`` as JSON, too."""
     if line:
         sys.stderr.write(f"hwgen: {printable(line)}\n")
-        if "--json" in sys.argv[1:]:
+        if "--json" in sys.argv[1:] and not json_was_printed():
             _answer({"error": {"message": printable(line), "status": status}})
     return status
 

@@ -166,8 +166,8 @@ def test_layers_on_an_hwc(tmp_path: Path) -> None:
     names = [schedule.layer.name for schedule in schedules]
     written(tmp_path, files_of(programs[0].parameters))
     given = [operands(schedule, seed) for seed, schedule in enumerate(schedules)]
-    for program, content in zip(programs, given, strict=True):
-        written(tmp_path / "programs", program_files(program, content))
+    for name, program, content in zip(names, programs, given, strict=True):
+        written(tmp_path / "programs", program_files(name, program, content))
     more = "void stop(void) { hwc_abort(&device); }"
     checked(tmp_path, "hwc")
     one = driven(tmp_path, "hwc", names, more=more)
