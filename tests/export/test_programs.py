@@ -11,7 +11,9 @@ TYPES = f"""
 #include <stdint.h>
 struct hwc_write {{ uint32_t address, value, in_memory; }};
 struct hwc_region {{ uint32_t base, bytes; }};
-struct hwc_program {{ const struct hwc_write *writes; uint32_t count; struct hwc_region {", ".join(REGIONS["hwc"])}; }};
+struct hwc_program {{
+    const struct hwc_write *writes; uint32_t count; struct hwc_region {", ".join(REGIONS["hwc"])};
+}};
 """
 
 
