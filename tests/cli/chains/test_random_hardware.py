@@ -19,7 +19,7 @@ from tests.random.hardware import random_hardware
 from tests.random.layers import random_layer
 from tests.random.quantised import quantised_model, random_model
 
-IN_EVERY_RUN, NIGHTLY, SIMULATED, NETWORKS = (1, 2, 5), 200, 60, 20
+IN_EVERY_RUN, NIGHTLY, SIMULATED, NETWORKS = (8, 9, 12), 200, 60, 20
 """Draws in every run, nightly, and nightly in the simulator: sets of layers, quantised networks."""
 MACS = 3000
 REASONS = (r"layer\d: (stride_[yx]|group_outputs): the hardware is fitted to 1, got \d+",)
