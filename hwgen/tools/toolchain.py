@@ -148,7 +148,8 @@ def _has_header(name: str) -> bool:
 
 @cache
 def fingerprint(simulator: Simulator) -> str:
-    """What a build depends on besides its sources."""
+    """What a build depends on besides its sources; `ToolError` if what builds is not there."""
+    require_tools(simulator, waves=False)
     parts = [simulator, version("cocotb"), sys.prefix, sys.version]
     compilers = {"verilator": ["g++", "--version"], "icarus": ["iverilog", "-V"]}
     shown = subprocess.run(compilers[simulator], capture_output=True, text=True, check=False).stdout

@@ -4,17 +4,22 @@ Whoever has kernels takes ``njit`` from here: what numba keeps is then checked b
 itself runs what it finds, and raises the error of whatever part of it it cannot read, at every call.
 """
 
+import atexit
 import hashlib
+import os
 import pickle
+import shutil
 import sys
+import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numba.core.caching
 from numba import njit
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
 from numba.core.serialize import dumps
 
 __all__ = ["digest", "inner", "inner_unchecked", "njit"]
@@ -57,6 +62,38 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 numba.core.caching.IndexDataCacheFile = _CheckedFile
+
+
+_PLACES: list[Any] = CompileResultCacheImpl._locator_classes
+_InTree: Any = next(one for one in _PLACES if one.__name__.strip("_") == "InTreeCacheLocator")
+
+
+class _OwnFolder(_InTree):  # type: ignore[misc]
+    """Where machine code is kept if neither the folder of the sources nor the user's cache can be written to.
+
+    In ``HWGEN_CACHE``; where that cannot be written to either, in a folder that ends with the process.
+    """
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        self._cache_path = str(_writable() / self.get_suitable_cache_subpath(py_file))
+
+
+@cache
+def _writable() -> Path:
+    own = os.environ.get("HWGEN_CACHE")
+    if own:
+        folder = Path(own) / "numba"
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+    folder = Path(tempfile.mkdtemp(prefix="hwgen-numba-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+_PLACES.append(_OwnFolder)
 
 _FOR_KERNELS_ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 inner = njit(**_FOR_KERNELS_ALONE)

@@ -121,3 +121,38 @@ def test_kept_machine_code_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
         assert (numbers, told.count("\n")) == ([4, 0, 2], 1)
         assert told.endswith(": damaged: compiled anew\n")
     assert call() == ([4, 1, 2], "")
+
+
+NOWHERE = """
+import os
+from hwgen.model.core import compiled
+
+del compiled._PLACES[:-1]
+
+@compiled.njit(cache=True)
+def twice(value):
+    return 2 * value
+
+print(twice(4))
+"""
+
+
+def test_machine_code_is_kept_elsewhere_where_the_usual_folders_cannot_be_written_to(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(NOWHERE)
+    kept, temporary = tmp_path / "kept", tmp_path / "temporary"
+    temporary.mkdir()
+
+    def ran(cache: Path) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), "HWGEN_CACHE": str(cache), "TMPDIR": str(temporary)}
+        command = [sys.executable, str(script)]
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    found = ran(kept)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "8\n", "")
+    assert list((kept / "numba").rglob("*.nbc"))
+    barred = tmp_path / "file"
+    barred.touch()
+    found = ran(barred)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "8\n", "")
+    assert list(temporary.iterdir()) == []
