@@ -154,6 +154,8 @@ class _Column:
         return max(longest if self.numeric else min(longest, _LEAST_TEXT), words)
 
 
+_LONGEST_WORD = 400
+"""Characters of a word that are printed: more than paths have, fewer than a name from a file may have."""
 _LEAST_TEXT = 16
 """Characters to a line of text that is wrapped."""
 
@@ -224,8 +226,9 @@ def _cell(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from files and arguments made safe for a terminal: no line breaks, no escape sequences."""
-    return "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
+    """Text from files and arguments made safe for a terminal: no line breaks or escape sequences, no endless words."""
+    words = (word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD // 2]}..." for word in text.split())
+    return "".join(character if character.isprintable() else "?" for character in " ".join(words))
 
 
 def is_given(value: object) -> bool:

@@ -1,9 +1,11 @@
 """Reading and writing YAML and JSON documents: one clear error line for bad input, atomic writes."""
 
+import csv
 import difflib
 import errno
 import fcntl
 import hashlib
+import io
 import json
 import math
 import os
@@ -26,6 +28,8 @@ __all__ = [
     "Name",
     "Value",
     "check_header",
+    "csv_lines",
+    "csv_value",
     "dump_yaml",
     "format_of",
     "json_text",
@@ -315,6 +319,32 @@ def _check_depth(text: str, where: str) -> None:
 def dump_yaml(data: object) -> str:
     """YAML text with keys in the given order; nested leaves in flow style, so that tables stay one row a line."""
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=118)
+
+
+def csv_lines(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV. Text that a spreadsheet would run as a formula has an apostrophe in front (see `csv_value`)."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_csv_cell(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def csv_value(cell: str) -> str:
+    """The text that a cell of `csv_lines` stands for."""
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in _FORMULA else cell
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a formula begins with in a spreadsheet. Numbers may begin so, too."""
+
+
+def _csv_cell(cell: object) -> object:
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def json_text(data: object, indent: int = 1) -> str:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from hwgen.cli.console import print_table, show_wide
+from hwgen.cli.console import print_table, printable, show_wide
 from tests.cli.command_line import Run
 
 COLUMNS = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted", "words measured"]
@@ -72,3 +72,8 @@ def test_what_stays_at_80_columns(command: tuple[str, ...], run: Run, monkeypatc
     for name in NARROW[command]:
         assert name not in left_out[1].split(", ")
         assert name.split()[-1] in header
+
+
+def test_a_name_without_end_is_cut() -> None:
+    assert printable("a " + "n" * 10_000) == "a " + "n" * 200 + "..."
+    assert printable("n" * 400) == "n" * 400

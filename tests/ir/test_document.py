@@ -1,5 +1,6 @@
 """YAML in: one clear line for whatever is wrong with it. Files out: whole or not at all."""
 
+import csv
 import json
 import os
 import signal
@@ -13,7 +14,16 @@ import pytest
 
 from hwgen.ir import document
 from hwgen.ir.builtin import builtin_names, builtin_path, named_file
-from hwgen.ir.document import InputError, Value, json_text, load_yaml, validated, write_atomically
+from hwgen.ir.document import (
+    InputError,
+    Value,
+    csv_lines,
+    csv_value,
+    json_text,
+    load_yaml,
+    validated,
+    write_atomically,
+)
 
 
 class Point(Value):
@@ -202,3 +212,11 @@ def test_what_a_killed_process_left_goes_with_the_next_one(tmp_path: Path) -> No
     assert not file.exists()
     write_atomically(file, "text")
     assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"file": "text"}
+
+
+def test_text_that_a_spreadsheet_would_run_is_quoted() -> None:
+    cells = ["=cmd|calc", "@sum", "+x", "-y", "-3", "-1e-3", "'", "plain", -2, 0.5]
+    text = csv_lines([cells, ["a,b"]])
+    assert text == "'=cmd|calc,'@sum,'+x,'-y,-3,-1e-3,',plain,-2,0.5\n\"a,b\"\n"
+    (line, _) = csv.reader(text.splitlines())
+    assert [csv_value(cell) for cell in line] == [str(cell) for cell in cells]

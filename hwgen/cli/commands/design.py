@@ -1,7 +1,5 @@
 """``hwgen design``: the memories, and the schedules on them, of least energy for all layers of a set."""
 
-import csv
-import io
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +16,7 @@ from hwgen.cli.coverage import Partial, covered, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.names import set_names
 from hwgen.cli.schedules import clear_earlier, schedule_files
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import InputError, csv_lines, write_atomically
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.energy import TABLES
@@ -222,15 +220,13 @@ def _write(chosen: Design, schedules: list[Any], layers: tuple[Layer, ...], outp
         )
         save_schedule(schedule, paths[-1], [remark])
     clear_earlier(output / SCHEDULES, paths)
-    table = io.StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    rows.writerow(
+    rows: list[list[object]] = [
         ["hierarchy", "levels", "bytes", "area_mm2", "energy_pj", "bound_pj", *(one.name for one in layers)]
-    )
+    ]
     for point in chosen.points:
         own = [point.hierarchy.name, len(point.hierarchy.levels), point.bytes, point.area, point.energy, point.bound]
-        rows.writerow([*own, *point.energies])
-    write_atomically(output / "design.csv", table.getvalue())
+        rows.append([*own, *point.energies])
+    write_atomically(output / "design.csv", csv_lines(rows))
     for suffix, content in front_picture(chosen).items():
         write_atomically(output / f"front.{suffix}", content)
     return [str(path) for path in paths]

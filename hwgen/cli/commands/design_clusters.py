@@ -1,7 +1,5 @@
 """``hwgen design`` of a cluster: memories, HWCs and schedules of least energy, as hardware that runs them."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,7 @@ from hwgen.arch.hwc import check_lanes
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.cli.console import note, print_json, print_table, progress, size_text
 from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import InputError, csv_lines, write_atomically
 from hwgen.ir.hardware import MOST_HWCS, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -99,14 +97,14 @@ def _write(best: ClusterPoint, hardware: Hardware, points: Sequence[ClusterPoint
         made.append(_Made(schedule, energy, output / SCHEDULES / names[schedule.layer.name]))
         save_schedule(schedule, made[-1].path, [f"{energy.total:.12g} pJ, the program's words included."])
     clear_earlier(output / SCHEDULES, [one.path for one in made])
-    table = io.StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    rows.writerow(["hwcs", "tcdm", *(f"{array}_bytes" for array in ARRAYS), "bytes", "area_mm2", "energy_pj", *names])
+    rows: list[list[object]] = [
+        ["hwcs", "tcdm", *(f"{array}_bytes" for array in ARRAYS), "bytes", "area_mm2", "energy_pj", *names]
+    ]
     for point in points:
         buffers = [(point.hardware.buffers or {})[array] for array in ARRAYS]
         sizes = [point.cluster.hwcs, point.cluster.tcdm, *buffers]
-        rows.writerow([*sizes, point.bytes, point.area, point.energy, *point.energies])
-    write_atomically(output / "design.csv", table.getvalue())
+        rows.append([*sizes, point.bytes, point.area, point.energy, *point.energies])
+    write_atomically(output / "design.csv", csv_lines(rows))
     return made
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, csv_value
 from hwgen.ir.schedule import Schedule, load_schedule
 
 __all__ = ["SweepResults", "load_results"]
@@ -146,4 +146,4 @@ def _value(cell: str, column: Mapping[str, str], where: str) -> Any:
     except (ValueError, KeyError):
         shown = cell[:40]
         raise InputError(f"{where}: {column['name']}: expected {column['kind']}, got {shown!r}") from None
-    return cell
+    return csv_value(cell)

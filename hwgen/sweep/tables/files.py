@@ -1,13 +1,12 @@
 """The results of a folder's sweeps as files: CSV, with pyarrow Parquet, too; schema, provenance, schedules."""
 
-import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from hwgen.ir.document import json_text, write_atomically
+from hwgen.ir.document import csv_lines, json_text, write_atomically
 from hwgen.sweep.request import Outcome
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.tables.column import Column
@@ -75,12 +74,8 @@ def _text(file: Path) -> str | None:
 
 
 def _csv(columns: Sequence[Column], rows: Rows) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([column.name for column in columns])
-    for row in rows:
-        writer.writerow([_cell(row[column.name]) for column in columns])
-    return text.getvalue()
+    cells = ([_cell(row[column.name]) for column in columns] for row in rows)
+    return csv_lines([[column.name for column in columns], *cells])
 
 
 def _cell(value: Any) -> str:
