@@ -226,7 +226,7 @@ def _cell(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from files and arguments made safe for a terminal: no line breaks or escape sequences, no endless words."""
+    """Text from files and arguments made safe for a terminal: one line, no escape sequences, no endless words."""
     words = (word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD // 2]}..." for word in text.split())
     return "".join(character if character.isprintable() else "?" for character in " ".join(words))
 
