@@ -9,7 +9,7 @@ from statistics import median
 
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.network import load_layer_set
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import BalancedRequest
 

@@ -32,7 +32,7 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import EnergyCost, Hardware
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.tools.machine import processors

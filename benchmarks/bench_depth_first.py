@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hwgen.ir.network import load_layer_set
 from hwgen.model.pipeline.cost import layer_by_layer
 from hwgen.model.pipeline.graph import Graph
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import POWERS_OF_TWO, Point, best_within, search_front
 
 MOST_SECONDS = 60.0
@@ -46,7 +46,7 @@ RECORDED = {"mobilenet_v2_ssdlite": 5_288_358, "mobilenet_v2_ssdlite_3840x2160":
 """On-chip elements at the point of least traffic by the published rules: recorded from this search, November 2026."""
 SEARCH = """
 import sys, time
-from hwgen.ir.network import load_layer_set
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.front import search_front
 for name in sys.argv[1:]:

@@ -19,10 +19,10 @@ from statistics import median
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
 from hwgen.papers.yang.search import level_by_level
 from hwgen.papers.yang.strings import best_string
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.hierarchy.optimal import SAME, HierarchyResult, objective_value, search_hierarchy
 from hwgen.tools.machine import processors
 from hwgen.tools.side_by_side import follow_the_parent

@@ -27,9 +27,9 @@ from hwgen.campaigns.clustered.plan import plan_cluster
 from hwgen.campaigns.placement import possible_placement
 from hwgen.golden.quantised.comparison import run_beside
 from hwgen.golden.quantised.execution import execute
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import View
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import View
+from hwgen.readers.integers.reader import read_quantised
 
 SHARE, SECONDS = 0.99, 10.0
 SEED = 1

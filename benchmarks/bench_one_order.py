@@ -15,8 +15,8 @@ import numpy as np
 
 from hwgen.campaigns.goals import GOALS, NEAREST
 from hwgen.ir.lanes import LANE_DIMS, Lanes
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Bits
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import least_of_each

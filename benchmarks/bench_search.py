@@ -16,10 +16,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.model.core.bounds import bounds
 from hwgen.papers.stoutchinin.rows import SIZES, TABLE
 from hwgen.papers.stoutchinin.sampling import sampled
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
 
@@ -29,7 +29,7 @@ MEDIANS = {1024: 1.40, 64 * 1024: 1.10}
 SEARCH = """
 import sys
 from pathlib import Path
-from hwgen.ir.network import load_layer_set
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.batch import Request, search_layers
 if __name__ == "__main__":
     layers = load_layer_set(sys.argv[1]).convolutions()

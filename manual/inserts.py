@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 
 from hwgen.arch.hardware_file import hardware_keys
-from hwgen.ir.onnx.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
 from hwgen.ir.operators import OPERATORS
+from hwgen.readers.layers.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
 from manual.axi import absent_table, id_table
 from manual.figures.cluster import cluster_drawing
 from manual.figures.dma import dma_drawing

@@ -15,11 +15,11 @@ from benchmarks.cpu.predicted import LINE, predicted_lines
 from benchmarks.cpu.programs import LIBRARIES, accesses, blocked, through_gemm
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule, save_schedule
 from hwgen.papers.claims import claims_table
 from hwgen.papers.documents import csv_text, write_bytes
 from hwgen.papers.yang.caches import CacheRow, cache_claims, measured_layers
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_on_hierarchy
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.golden.network import RowData, row_output, row_requantisation, row_sums
-from hwgen.ir.network import Network, Node
+from hwgen.ir.layer_set import Network, Node
 from hwgen.ir.requantisation import Requantisation, Scale
 
 __all__ = ["NetworkData", "random_network_data"]

@@ -14,10 +14,10 @@ from hwgen.arch.commands import encode, end
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Access, Counts
+from hwgen.ir.network.kinds import Node
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import VectorProgram, compile_vector
 from hwgen.model.dram.counts import fetch_access
-from hwgen.quantised.kinds import Node
 
 __all__ = ["VectorResult", "VectorTask", "judge_vector", "prepare_vector"]
 

@@ -27,8 +27,8 @@ from hwgen.golden.network import row_output
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.layer_set import Node
 from hwgen.ir.level import DRAM
-from hwgen.ir.network import Node
 from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.lower.pipeline.images import in_scan_order
 from hwgen.lower.pipeline.solution import Solution

@@ -22,12 +22,11 @@ from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import file_names, safe_name
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Convolution, HostOperator, Node, Product, undilated, zero_share
+from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
-from hwgen.quantised.dilation import undilated, zero_share
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Convolution, HostOperator, Node, Product
-from hwgen.quantised.tensors import Int8
 from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
 from hwgen.tools.toolchain import Simulator

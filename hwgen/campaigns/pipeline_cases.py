@@ -21,11 +21,12 @@ from dataclasses import dataclass
 
 from hwgen.arch.dram import DramPort
 from hwgen.ir.excerpt import excerpt, narrowed
-from hwgen.ir.network import Network, load_layer_set
+from hwgen.ir.layer_set import Network
 from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Edge, Graph, Span
+from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = [
     "CaseSize",

@@ -11,8 +11,8 @@ from hwgen.campaigns.network import NetworkPlan, layer_of, plan_network, weighte
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import safe_name
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Convolution, Dequantise, HostOperator, Node, Product, Quantise, View
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Convolution, Dequantise, HostOperator, Node, Product, Quantise, View
 
 __all__ = ["ANY_CLUSTER", "Placement", "placement", "plan_on", "possible_placement"]
 

@@ -8,7 +8,7 @@ import typer
 
 from hwgen.cli.console import note, printable
 from hwgen.ir.coverage import Coverage
-from hwgen.ir.network import load_layer_set
+from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = ["Partial", "covered", "tell_activations"]
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
-from hwgen.ir.network import CONVOLUTIONS, Network, Node
+from hwgen.ir.layer_set import CONVOLUTIONS, Network, Node
 from hwgen.ir.requantisation import UNCHANGED, Requantisation, Scale
 
 __all__ = ["RowData", "average_scale", "execute", "row_output", "row_requantisation", "row_sums"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, Node
+from hwgen.ir.layer_set import Network, Node
 from hwgen.ir.operators import Reading
 from hwgen.ir.requantisation import Requantisation
 

@@ -12,7 +12,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from hwgen.ir.network import Node
+    from hwgen.ir.layer_set import Node
 
 __all__ = ["Coverage", "Ignored", "LeftOut", "OtherActivation"]
 

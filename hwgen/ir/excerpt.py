@@ -3,7 +3,7 @@
 from typing import Any
 
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Feature, Network
+from hwgen.ir.layer_set import Feature, Network
 
 __all__ = ["excerpt", "narrowed"]
 

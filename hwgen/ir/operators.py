@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from hwgen.ir.network import Node
+    from hwgen.ir.layer_set import Node
 
 __all__ = ["OPERATORS", "Axis", "Operator", "Reading", "Window"]
 

@@ -1,6 +1,6 @@
 """Requantisation: how the 32-bit sums of a layer become its outputs, as one value."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import frexp, isfinite, log2, sqrt
 from typing import Annotated, Any, Literal, Self
@@ -56,19 +56,25 @@ class Scale:
 
     @classmethod
     def nearest(cls, factor: float) -> "Scale":
-        """The scale of a multiplier of 16 bits and a shift of 1 to 47 that is nearest to a factor above 0.
+        """The scale of a multiplier of 16 bits and a shift of 1 to 47 that is nearest to a factor.
 
-        Its relative error is at most ``2 ** -16``, unless the factor is below ``2 ** -32``. Raises ValueError for
-        other factors than those above 0 and below ``2 ** 15``.
+        Its relative error is at most ``2 ** -17``, unless the factor is below ``2 ** -32``. Raises ValueError for a
+        factor that is not above 0, or above what a multiplier and a shift of 1 give.
         """
-        if not (isfinite(factor) and 0 < factor < 1 << 15):
-            raise ValueError(f"scale: expected a factor above 0 and below {1 << 15}, got {factor}")
-        _, exponent = frexp(factor)
-        shift = min(MULTIPLIER_BITS - exponent, MOST_SHIFT)
-        multiplier = round(factor * 2.0**shift)
-        if multiplier == 1 << MULTIPLIER_BITS:
-            multiplier, shift = multiplier >> 1, shift - 1
-        return cls(multiplier, shift)
+        return cls.common([factor])[0]
+
+    @classmethod
+    def common(cls, factors: Sequence[float]) -> "tuple[Scale, ...]":
+        """Scales with one shift for all, so that the greatest factor's multiplier uses all bits."""
+        greatest = max(factors)
+        if not isfinite(greatest) or min(factors) <= 0:
+            raise ValueError(f"scale: expected factors above 0, got {min(factors):g} to {greatest:g}")
+        shift = min(MULTIPLIER_BITS - frexp(greatest)[1], MOST_SHIFT)
+        if round(greatest * 2.0**shift) >= 1 << MULTIPLIER_BITS:
+            shift -= 1
+        if shift < 1:
+            raise ValueError(f"scale: expected a factor below {1 << (MULTIPLIER_BITS - 1)}, got {greatest:g}")
+        return tuple(cls(round(factor * 2.0**shift), shift) for factor in factors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Feature, Network, Node
+from hwgen.ir.layer_set import Feature, Network, Node
 from hwgen.ir.operators import Axis, Reading
 
 __all__ = ["at_resolution"]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.bench_depth_first import RECORDED, TABLES, least_traffic, memory_by_hand, printed
-from hwgen.ir.network import load_layer_set
 from hwgen.model.pipeline.graph import Graph
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import POWERS_OF_TWO, Point, search_front
 
 HD = 1280 * 720

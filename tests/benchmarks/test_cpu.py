@@ -7,8 +7,8 @@ import pytest
 from benchmarks.cpu.predicted import predicted_lines
 from benchmarks.cpu.programs import counts_in
 from hwgen.ir.memory.hierarchy import load_hierarchy
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
+from hwgen.readers.layer_sets import load_layer_set
 
 HERE = Path(__file__).parents[2] / "benchmarks" / "cpu"
 SUMMARY = """\

@@ -9,9 +9,9 @@ from hwgen.campaigns.goals import BUSY, GOALS, NEAREST, TRAFFIC_FIRST, Goal, goa
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, make_plan
 from hwgen.cli.commands.regress.goals import missed
-from hwgen.ir.network import load_layer_set
 from hwgen.model.core.access import predict
 from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.readers.layer_sets import load_layer_set
 from tests.cli.command_line import Run
 
 LAYERS = [

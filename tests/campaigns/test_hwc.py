@@ -22,10 +22,10 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.core.access import predict
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_room
 from tests.cli.command_line import Run, refused

@@ -13,12 +13,12 @@ from hwgen.golden.quantised.execution import checked_inputs, execute, images
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Convolution
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Convolution
+from hwgen.readers.integers.reader import read_quantised
 from hwgen.tools.toolchain import Simulator
-from tests.quantised.onnx.models import Draft
 from tests.random.quantised import quantised_model, random_model
+from tests.readers.integers.models import Draft
 
 
 @pytest.fixture

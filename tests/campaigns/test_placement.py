@@ -9,9 +9,9 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.placement import ANY_CLUSTER, Placement, placement, plan_on, possible_placement
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.onnx.reader import read_quantised
-from tests.quantised.onnx.models import Draft
+from hwgen.ir.network.graph import Graph
+from hwgen.readers.integers.reader import read_quantised
+from tests.readers.integers.models import Draft
 
 
 def network(path: Path) -> Graph:

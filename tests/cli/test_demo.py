@@ -9,9 +9,9 @@ import pytest
 import hwgen.cli.commands.demo
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.hwc import compile_layer
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from tests.cli.command_line import Run
 from tests.cli.test_cosim import result

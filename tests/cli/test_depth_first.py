@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from hwgen.ir.document import load_yaml
-from hwgen.ir.network import Network, load_layer_set
+from hwgen.ir.layer_set import Network
 from hwgen.model.pipeline.graph import Graph
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import best_within, search_front
 from tests.cli.command_line import Run, refused
 

@@ -10,11 +10,11 @@ from hwgen.arch.registers.control import Status
 from hwgen.cli.commands.generate import generate
 from hwgen.export.hwc import hwc_memories
 from hwgen.ir.hardware import save_hardware
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, load_schedule, save_schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.core.access import allocation
+from hwgen.readers.layer_sets import load_layer_set
 from tests.cli.command_line import Run, refused
 from tests.cli.test_cosim import small
 from tests.cosim.cluster.test_clusters import cases, hardware

@@ -9,12 +9,12 @@ import pytest
 
 from hwgen.cli.program.registry import COMMANDS
 from hwgen.ir.document import dump_yaml
-from hwgen.ir.network import load_network
 from hwgen.model.pipeline.graph import Graph
+from hwgen.readers.layer_sets import load_network
 from hwgen.search.pipeline.files import solution_data
 from hwgen.search.pipeline.front import search_front
 from tests.cli.command_line import Run
-from tests.quantised.onnx.models import small
+from tests.readers.integers.models import small
 
 LAYER = """{name: a, op: conv, input_channels: 3, output_channels: 4, input_height: 6, input_width: 5,
   output_height: 6, output_width: 5, kernel: [3, 3], padding: [1, 1, 1, 1]}"""

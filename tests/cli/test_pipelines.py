@@ -8,9 +8,10 @@ import pytest
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.excerpt import excerpt, narrowed
-from hwgen.ir.network import Network, load_layer_set
+from hwgen.ir.layer_set import Network
 from hwgen.ir.resolution import at_resolution
 from hwgen.model.pipeline.graph import Graph
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.files import solution_data
 from hwgen.search.pipeline.front import best_within, search_front
 from tests.cli.command_line import Run, refused

@@ -12,10 +12,10 @@ from hwgen.cli.workload import save_works, work_of
 from hwgen.ir.hardware import Hardware, order_of, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule
 from hwgen.model.core.access import allocation, predict
 from hwgen.model.core.bounds import bounds
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import Result, search
 from tests.cli.command_line import Run, refused
 

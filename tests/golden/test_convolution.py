@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hwgen.golden import convolution as golden
 from hwgen.golden.convolution import convolve, folded_bias, layer_output
 from hwgen.ir.layer import LARGEST, Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.requantisation import Requantisation, Scale, safe_product_shift
+from hwgen.readers.layer_sets import load_layer_set
 
 
 def wrapped(value: int) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from hwgen.golden.network import RowData, average_scale, execute, row_output, row_requantisation
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, Node
+from hwgen.ir.layer_set import Network, Node
 from hwgen.ir.requantisation import UNCHANGED, Requantisation
 
 

@@ -9,7 +9,7 @@ import pytest
 from hwgen.golden.network import RowData, execute
 from hwgen.golden.phases import data_in_phases, in_phases, phases_of
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, Node
+from hwgen.ir.layer_set import Network, Node
 from hwgen.ir.requantisation import Requantisation, Scale
 
 

@@ -33,7 +33,7 @@ def rows(text: str) -> list[list[str]]:
 
 def allowed(cell: str) -> set[str]:
     """The rooms that a cell of the map allows."""
-    names = set(re.findall(r"`(\w+)`", cell))
+    names = {name.replace("/", ".") for name in re.findall(r"`([\w/]+)`", cell)}
     if cell.startswith("everything"):
         return set(ROOMS) - {"hwgen.papers"}
     rooms = {name if name == "cosim" else f"hwgen.{name}" for name in names}

@@ -11,13 +11,13 @@ from hwgen.ir.coverage import Ignored, LeftOut
 from hwgen.ir.document import Value
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
+from hwgen.ir.layer_set import Feature, Network, Node, Totals
 from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel
-from hwgen.ir.network import Feature, Network, Node, Totals
-from hwgen.ir.onnx.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
 from hwgen.ir.operators import OPERATORS
 from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.lower.pipeline import solution
+from hwgen.readers.layers.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
 from manual.inserts import with_inserts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "file-formats.md"

@@ -6,11 +6,11 @@ import pytest
 
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import builtin_names, named_file
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.hwc.shared import best_shared
 
 ROOT = Path(__file__).resolve().parents[2]

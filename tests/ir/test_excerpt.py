@@ -4,7 +4,7 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.excerpt import excerpt, narrowed
-from hwgen.ir.network import load_layer_set
+from hwgen.readers.layer_sets import load_layer_set
 
 
 def test_the_rows_and_the_map_that_they_read() -> None:

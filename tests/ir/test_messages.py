@@ -13,7 +13,7 @@ from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, check_header, parse_yaml, written
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import LARGEST
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.pipeline.solution import solution_from_data
 from tests.ir.test_schedule import fig_8

@@ -9,7 +9,8 @@ import yaml
 
 from hwgen.ir.builtin import builtin_names, builtin_path
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, load_layer_set, load_network, save_network
+from hwgen.ir.layer_set import Network, save_network
+from hwgen.readers.layer_sets import load_layer_set, load_network
 
 CONV: dict[str, Any] = {
     "name": "c1",

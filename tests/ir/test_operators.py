@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hwgen.ir.network import CONVOLUTIONS, Node
+from hwgen.ir.layer_set import CONVOLUTIONS, Node
 from hwgen.ir.operators import OPERATORS, Reading
 
 SHAPE = {"input_channels": 4, "output_channels": 4, "input_height": 6, "input_width": 5, "kernel": [1, 1]}

@@ -164,13 +164,19 @@ def test_the_nearest_scale_has_the_largest_multiplier_that_fits(factor: float) -
         (2.0**-32 * (1 - 2.0**-40), Scale(1 << 15, 47)),
         (0.5 - 2.0**-30, Scale(1 << 15, 16)),  # rounds up to a multiplier of 17 bits
         ((1 << 15) - 0.5, Scale((1 << 16) - 1, 1)),
+        (65535.6 / 65536, Scale(1 << 15, 15)),
+        (2.0**-40, Scale(128, 47)),
     ],
 )
 def test_the_nearest_scale_by_hand(factor: float, scale: Scale) -> None:
     assert Scale.nearest(factor) == scale
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0, float(1 << 15), float("nan"), float("inf")])
-def test_factors_without_a_scale(factor: float) -> None:
-    with pytest.raises(ValueError, match="scale: expected a factor above 0 and below 32768"):
-        Scale.nearest(factor)
+def test_common_scales_have_the_shift_of_the_greatest() -> None:
+    assert Scale.common([0.75, 0.001]) == (Scale(49152, 16), Scale(66, 16))
+
+
+@pytest.mark.parametrize("factors", [[0.0], [-1.0], [float(1 << 15)], [float("nan")], [float("inf")], [1.0, 0.0]])
+def test_factors_without_a_scale(factors: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"scale: expected (factors above 0, got|a factor below 32768, got 32768)"):
+        Scale.common(factors)

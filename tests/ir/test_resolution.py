@@ -3,8 +3,9 @@
 import pytest
 
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, load_layer_set
+from hwgen.ir.layer_set import Network
 from hwgen.ir.resolution import at_resolution
+from hwgen.readers.layer_sets import load_layer_set
 
 
 def shapes(network: Network) -> list[tuple[object, ...]]:

@@ -6,7 +6,7 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.ir.schedule import Schedule
 
 

@@ -10,10 +10,10 @@ import hwgen.papers.goetschalckx.command_rtl as pipelines
 from cosim.pipeline.build import PipelineBuild
 from hwgen.campaigns.pipeline_cases import small_cases
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.network import load_layer_set
 from hwgen.papers.goetschalckx.pipelines import PipelineRow, pipeline_claims
 from hwgen.papers.yang import measured
 from hwgen.papers.yang.measured import FULL, ClusterRow, DesignScale, cluster_claims
+from hwgen.readers.layer_sets import load_layer_set
 from tests.campaigns.test_pipeline import NAMES
 from tests.cli.command_line import Run
 from tests.cli.hierarchies.test_design import LAYERS

@@ -9,7 +9,7 @@ from cosim.pipeline.data import random_network_data
 from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Graph, Span

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 
 __all__ = ["random_network", "random_skips"]
 

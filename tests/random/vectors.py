@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.golden.quantised import maps
+from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Node, Window
 from hwgen.ir.requantisation import Scale
-from hwgen.quantised.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Node, Window
 
 __all__ = ["KINDS", "VectorCase", "vector_case"]
 

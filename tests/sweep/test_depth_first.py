@@ -12,10 +12,11 @@ from hwgen.arch.dram import DramPort
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.hardware import Dram
-from hwgen.ir.network import Network, load_layer_set
+from hwgen.ir.layer_set import Network
 from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.solution import read_solution
 from hwgen.model.pipeline.graph import Graph
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import best_within, search_front
 from hwgen.sweep.depth_first import steps
 from hwgen.sweep.depth_first.request import DepthFirstQuestion

@@ -11,8 +11,8 @@ from hwgen.arch.pipeline import PipelineParameters
 from hwgen.campaigns.plans import Configuration
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.hardware import Cluster
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.resolution import at_resolution
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.depth_first.request import DepthFirstQuestion
 from hwgen.sweep.depth_first.run import DepthFirstSweep

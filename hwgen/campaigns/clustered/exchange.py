@@ -8,8 +8,8 @@ from hwgen.campaigns.clustered.order import turns
 from hwgen.campaigns.clustered.plan import ClusterPlan
 from hwgen.campaigns.placement import placement
 from hwgen.export.driver.programs import Tensor
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Dequantise, Node, Quantise, View
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Dequantise, Node, Quantise, View
 
 __all__ = ["HostNode", "host_nodes", "inputs_of", "outputs_of"]
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hwgen.ir.document import InputError
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Node, Product, View
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Node, Product, View
 
 __all__ = ["NodeOrder", "ordered", "turns"]
 

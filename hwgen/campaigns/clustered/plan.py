@@ -21,6 +21,20 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import safe_name
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import (
+    Addition,
+    AveragePool,
+    Concatenation,
+    Convolution,
+    Lookup,
+    MaxPool,
+    Node,
+    Product,
+    dense_weights,
+    zero_share,
+)
+from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.program import compile_cluster
@@ -32,19 +46,6 @@ from hwgen.lower.vector.program import compile_vector
 from hwgen.lower.vector.tasks import tasks_of
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
-from hwgen.quantised.dilation import dense_weights, zero_share
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import (
-    Addition,
-    AveragePool,
-    Concatenation,
-    Convolution,
-    Lookup,
-    MaxPool,
-    Node,
-    Product,
-)
-from hwgen.quantised.tensors import Int8
 from hwgen.search.cluster.fewest_cycles import MOST_TIMED, search_fewest_cycles
 
 __all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]

@@ -15,6 +15,8 @@ from hwgen.arch.layout import aligned
 from hwgen.campaigns.clustered.order import NodeOrder, turns
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Node
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.network.rooms import Lifetime, plan_rooms
@@ -22,8 +24,6 @@ from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import resident_pitch, resident_plane
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Node
 
 __all__ = ["Kept", "KeptMaps", "choose_kept", "feature_map"]
 

@@ -28,13 +28,13 @@ from hwgen.campaigns.network import RanLayer
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.ir.counts import Access
 from hwgen.ir.names import file_names
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Convolution, Product
+from hwgen.ir.network.tensors import Int8
 from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.lower.network.program import PartTimes
 from hwgen.model.hierarchy.devices import prices_of
 from hwgen.model.system.times import ClusterTimes, QueueName
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Convolution, Product
-from hwgen.quantised.tensors import Int8
 
 __all__ = ["RanProgram", "run_clustered"]
 

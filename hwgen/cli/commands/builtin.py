@@ -13,9 +13,10 @@ from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import builtin_names, builtin_path, builtin_schedules, named_file
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer_set import Totals
 from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel, load_hierarchy
-from hwgen.ir.network import Totals, load_layer_set
 from hwgen.ir.schedule import Marker
+from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = ["hardware", "sets"]
 

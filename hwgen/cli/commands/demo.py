@@ -12,8 +12,8 @@ from hwgen.cli.commands.generate.generate import make_hardware
 from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.workload import Work, balance_data, one_for_all, tell_balance
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Marker
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.search.hwc.shared import Shared

@@ -10,10 +10,11 @@ from hwgen.cli.console import Json, claim_folder, note, print_json, print_table,
 from hwgen.cli.names import set_names
 from hwgen.golden.phases import in_phases
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
-from hwgen.ir.network import Network, load_layer_set
+from hwgen.ir.layer_set import Network
 from hwgen.ir.resolution import at_resolution
 from hwgen.model.pipeline.cost import layer_by_layer
 from hwgen.model.pipeline.graph import Graph, Rules
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.files import front_data, point_data, solution_data
 from hwgen.search.pipeline.front import FACTORS, POWERS_OF_TWO, Front, Point, best_within, search_front
 

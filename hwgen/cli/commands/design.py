@@ -22,7 +22,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.memory.energy import TABLES
 from hwgen.ir.memory.hierarchy import Hierarchy, save_hierarchy
 from hwgen.ir.schedule import Bits, Schedule, save_schedule
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.readers.integers.reader import read_quantised
 from hwgen.report.design_front import front_picture
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_tasks
 from hwgen.search.hierarchy.design import TABLE, Design, DesignSpace, Point, design_of, table_sizes

@@ -12,7 +12,8 @@ from hwgen.cli.coverage import Partial
 from hwgen.cli.names import set_names
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, Totals, load_layer_set
+from hwgen.ir.layer_set import Network, Totals
+from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = ["LayerSet", "layers"]
 

@@ -18,12 +18,12 @@ from hwgen.golden.quantised.execution import Arrays, checked_inputs, execute, im
 from hwgen.golden.quantised.precision import FLOATS, precision
 from hwgen.golden.quantised.real import Bounded, RealValues
 from hwgen.golden.quantised.runtime import model_outputs
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Node
-from hwgen.quantised.onnx.loading import load_quantised
-from hwgen.quantised.onnx.model import QuantisedModel
-from hwgen.quantised.onnx.movement import attributes
-from hwgen.quantised.tensors import HIGHEST, LOWEST
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Node
+from hwgen.ir.network.tensors import HIGHEST, LOWEST
+from hwgen.readers.integers.movement import attributes
+from hwgen.readers.onnx.loading import load_quantised
+from hwgen.readers.onnx.model import QuantisedModel
 
 __all__ = ["Agreement", "Beside", "Difference", "compare_nodes", "run_beside", "total"]
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from hwgen.golden.quantised import maps, sums
 from hwgen.golden.quantised.runtime import host_outputs
 from hwgen.ir.document import InputError
-from hwgen.quantised import kinds
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Node
-from hwgen.quantised.tensors import Quantisation
+from hwgen.ir.network import kinds
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Node
+from hwgen.ir.network.tensors import Quantisation
 
 __all__ = ["REFERENCES", "checked_inputs", "execute", "images", "joined", "node_outputs", "outside"]
 

@@ -10,8 +10,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from hwgen.golden.quantised.sums import planes, planes_of
-from hwgen.quantised.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Movement, Window
-from hwgen.quantised.tensors import LOWEST, Int8
+from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Movement, Window
+from hwgen.ir.network.tensors import LOWEST, Int8
 
 __all__ = ["addition", "average_counts", "average_pool", "concatenation", "lookup", "max_pool", "movement"]
 

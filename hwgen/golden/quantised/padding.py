@@ -5,7 +5,7 @@ ONNX Runtime does not have it: it refuses such convolutions, and forgets the dil
 
 from typing import Any
 
-from hwgen.quantised.onnx.windows import padding, pair
+from hwgen.readers.integers.windows import padding, pair
 
 __all__ = ["with_pads"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.quantised.kinds import (
+from hwgen.ir.network.kinds import (
     Addition,
     AveragePool,
     Concatenation,
@@ -28,7 +28,7 @@ __all__ = ["FLOATS", "precision"]
 
 Float64 = NDArray[np.float64]
 NEAREST = 2.0**-16
-"""Of a factor, what the nearest multiplier of 16 bits is off at most (`hwgen.quantised.scales`)."""
+"""Of a factor, what the nearest multiplier of 16 bits is off at most (`hwgen.ir.requantisation`)."""
 LEAST = 2.0**-15
 """Of a step, what a factor below 2**-32 of sums of 32 bits may be off."""
 FLOATS: tuple[type[Node], ...] = (Concatenation, Dequantise, HostOperator, Lookup, MaxPool, Quantise)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.golden.quantised import windowed
-from hwgen.quantised.onnx.constants import evaluate
-from hwgen.quantised.onnx.model import QuantisedModel
-from hwgen.quantised.onnx.movement import attributes, flat_index, pad_value
-from hwgen.quantised.onnx.operators import ELEMENTWISE, MOVEMENTS
-from hwgen.quantised.tensors import OFFSET
+from hwgen.ir.network.tensors import OFFSET
+from hwgen.readers.integers.movement import attributes, flat_index, pad_value
+from hwgen.readers.onnx.constants import evaluate
+from hwgen.readers.onnx.model import QuantisedModel
+from hwgen.readers.onnx.operators import ELEMENTWISE, MOVEMENTS
 
 __all__ = ["Bounded", "RealValues", "sum_roundings"]
 
@@ -62,7 +62,7 @@ class RealValues:
 
     Parameters
     ----------
-    model : of one image, as `hwgen.quantised.onnx` reads it.
+    model : of one image, as `hwgen.readers.integers` reads it.
     known : integers of quantised tensors, as int8, and inputs in numbers, by name.
     """
 

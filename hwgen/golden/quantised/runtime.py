@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hwgen.golden.quantised.padding import with_pads
 from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
-from hwgen.ir.onnx.file import one_line
-from hwgen.quantised.kinds import HostOperator
+from hwgen.ir.network.kinds import HostOperator
+from hwgen.readers.onnx.file import one_line
 
 __all__ = ["host_outputs", "model_outputs"]
 

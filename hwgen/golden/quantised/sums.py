@@ -7,8 +7,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from hwgen.golden.requantisation import requantise
-from hwgen.quantised.kinds import Convolution, Product, Window
-from hwgen.quantised.tensors import Int8
+from hwgen.ir.network.kinds import Convolution, Product, Window
+from hwgen.ir.network.tensors import Int8
 
 __all__ = ["convolution", "planes", "product"]
 

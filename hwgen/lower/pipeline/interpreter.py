@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.program import KINDS, OverlapLine, PipelineProgram, TileProgram
 from hwgen.lower.pipeline.stage import Int8, RunningStage, Words, kind_of_stage
 from hwgen.model.pipeline.cost import Traffic

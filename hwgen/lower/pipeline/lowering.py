@@ -11,7 +11,7 @@ from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline import MapParameters, MoverParameters, Operand, PipelineParameters, Stage
 from hwgen.golden.network import RowData, row_requantisation
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Node
+from hwgen.ir.layer_set import Node
 from hwgen.lower.pipeline.cycles import service_order
 from hwgen.lower.pipeline.lanes import Lanes, Work, choose_lanes, narrowest_beat
 from hwgen.lower.pipeline.program import (

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hwgen.ir.document import InputError, Value, load_yaml, validated
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.model.pipeline.cost import Stack, StackCost, Traffic, WeightMode, stack_cost
 from hwgen.model.pipeline.graph import Edge, Graph, Span
 

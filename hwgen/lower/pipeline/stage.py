@@ -21,7 +21,7 @@ from hwgen.arch.pipeline import Operand, PipelineParameters, Stage
 from hwgen.arch.requantisation import requantisation_of
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Node
+from hwgen.ir.layer_set import Node
 from hwgen.ir.operators import Reading
 from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work

@@ -8,7 +8,7 @@ columns, which an earlier tile made, and ends with the new ones.
 from dataclasses import dataclass
 from functools import cached_property
 
-from hwgen.ir.network import Node
+from hwgen.ir.layer_set import Node
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack, StackCost, Tiles, boundaries, stack_cost
 from hwgen.model.pipeline.graph import Edge, LineAxis

@@ -19,6 +19,7 @@ from hwgen.arch.strided import Axis, StridedBlock
 from hwgen.arch.vector.job import VectorJob
 from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.document import InputError
+from hwgen.ir.network.kinds import Node
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.phases import Phase, with_tokens
@@ -32,7 +33,6 @@ from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
 from hwgen.model.vector.access import VectorAccess, vector_access
 from hwgen.model.vector.cycles import vector_cycles
-from hwgen.quantised.kinds import Node
 
 __all__ = ["VectorProgram", "compile_vector"]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from hwgen.arch.vector.job import PAIR, VectorMode
 from hwgen.ir.document import InputError
+from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Node, Window
 from hwgen.ir.requantisation import Scale
 from hwgen.lower.vector.maps import FeatureMap
-from hwgen.quantised.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Node, Window
 
 __all__ = ["ELEMENT", "Arithmetic", "Region", "Task", "tasks_of"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from hwgen.ir.network import Network, Node
+from hwgen.ir.layer_set import Network, Node
 from hwgen.ir.operators import Reading
 
 __all__ = ["Edge", "FeatureMap", "Graph", "LineAxis", "Reach", "Rules", "Span"]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hwgen.ir.network import Feature, Network, Node
+from hwgen.ir.layer_set import Feature, Network, Node
 from hwgen.ir.operators import Reading
 
 __all__ = ["StackWalk", "walk_stack"]

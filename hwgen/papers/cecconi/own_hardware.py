@@ -16,7 +16,6 @@ import numpy as np
 from hwgen.ir.excerpt import narrowed
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.resolution import at_resolution
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.model.cluster.levels import normalised
@@ -26,6 +25,7 @@ from hwgen.papers.cecconi.rows import ELEMENT_BYTES, MEMORY_BYTES, TABLE, contra
 from hwgen.papers.cecconi.search import FILL, best_tiling
 from hwgen.papers.own_cluster import OwnCase, tiled_on_cluster, untiled_on_cluster
 from hwgen.papers.stoutchinin.model import Tile
+from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = [
     "FULL",

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.papers.cecconi.model import TransferCost, exact_moves, exact_need
 from hwgen.papers.cecconi.search import best_tiling, fullest_tiling
 from hwgen.papers.stoutchinin.model import Tile
+from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = [
     "COSTS",

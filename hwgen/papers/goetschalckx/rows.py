@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hwgen.ir.network import load_layer_set
 from hwgen.model.pipeline.cost import boundaries, layer_by_layer
 from hwgen.model.pipeline.graph import Graph, Rules
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import FACTORS, POWERS_OF_TWO, Front, Point, best_within, search_front
 
 __all__ = [

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.operators import OPERATORS
 from hwgen.papers.sousa.model import FLOWS, Flow, Npu, Reading, Slicing
 from hwgen.papers.sousa.search import Choice, Mapped, search_mappings
+from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = [
     "MODELS",

@@ -18,7 +18,6 @@ from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import predicted_cycles
@@ -53,6 +52,7 @@ from hwgen.papers.stoutchinin.rows import (
     traffic,
 )
 from hwgen.papers.stoutchinin.utilisation import busy_lanes
+from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = ["stoutchinin", "stoutchinin_measured"]
 

@@ -7,12 +7,12 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.energy import TABLES
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.hierarchy.access import counts_of
 from hwgen.model.hierarchy.energy import energy_of
 from hwgen.papers.yang.cores import Shared, energy_of_cores, last_levels
 from hwgen.papers.yang.memories import Fitted, MemorySpace, fitted_memories
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.tools.side_by_side import side_by_side
 
 __all__ = [

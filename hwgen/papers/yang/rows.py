@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 from hwgen.ir.builtin import named_file
 from hwgen.ir.layer import Layer
+from hwgen.ir.layer_set import Totals
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 from hwgen.ir.memory.yang_2016 import WIDTHS, energy_per_byte
-from hwgen.ir.network import Totals, load_layer_set
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.hierarchy.access import counts_of
 from hwgen.model.hierarchy.energy import energy_of
 from hwgen.papers.yang.model import diannao_blocked, diannao_unblocked, window_bytes
 from hwgen.papers.yang.search import level_by_level
 from hwgen.papers.yang.strings import best_string
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.hierarchy.optimal import objective_value
 
 __all__ = [

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.model.pipeline.cost import Stack, StackCost
 from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.front import Front, Point

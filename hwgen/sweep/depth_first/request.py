@@ -9,8 +9,8 @@ from typing import Any
 
 from hwgen import __version__
 from hwgen.arch.dram import DramPort
+from hwgen.ir.layer_set import Network
 from hwgen.ir.names import plain_name
-from hwgen.ir.network import Network
 from hwgen.sweep.request import PACKAGES, SYNTHESIS_PACKAGES, SYNTHESIS_SECONDS, timing_text
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.steps import code_digest

@@ -11,7 +11,7 @@ from cosim.pipeline.data import random_network_data
 from hwgen.arch.dram import DramPort
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.ir.counts import Access
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
 from hwgen.lower.pipeline.dram_counts import dram_counts
 from hwgen.lower.pipeline.images import layout_of

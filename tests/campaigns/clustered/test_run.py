@@ -13,7 +13,7 @@ from hwgen.golden.quantised.execution import checked_inputs, execute, images
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.readers.integers.reader import read_quantised
 from tests.cosim.vector.test_nodes import CLUSTER
 from tests.random.quantised import quantised_model, random_model
 

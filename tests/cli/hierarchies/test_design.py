@@ -10,9 +10,9 @@ import hwgen.cli.commands.design as command
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.campaigns.clustered.plan import plan_cluster
 from hwgen.ir.builtin import named_file
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import Run, refused
-from tests.quantised.onnx.models import Draft
+from tests.readers.integers.models import Draft
 
 NAMES = ("wide", "point")
 LAYERS = """

@@ -12,7 +12,8 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.program.registry import COMMANDS
 from hwgen.ir.builtin import builtin_names, named_file
 from hwgen.ir.document import write_atomically
-from hwgen.ir.network import Totals, load_layer_set
+from hwgen.ir.layer_set import Totals
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.hwc.shared import best_shared
 from tests.cli.command_line import Run, refused
 

@@ -9,7 +9,7 @@ import pytest
 
 import hwgen.ir.builtin as builtin
 from tests.cli.command_line import Run, refused
-from tests.quantised.onnx.models import Draft, small
+from tests.readers.integers.models import Draft, small
 
 HWGEN = (sys.executable, "-c", "from hwgen.cli import main; main()")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cli.command_line import Run, refused
-from tests.quantised.onnx.models import Draft, small
+from tests.readers.integers.models import Draft, small
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_bad_input(run: Run, model: Path, tmp_path: Path) -> None:
 
 def test_a_reference_that_is_wrong_is_found(run: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hwgen.golden.quantised import execution
-    from hwgen.quantised.kinds import Convolution
+    from hwgen.ir.network.kinds import Convolution
 
     right = execution.REFERENCES[Convolution]
     monkeypatch.setitem(execution.REFERENCES, Convolution, lambda node, operands: right(node, operands) + np.int8(1))

@@ -9,9 +9,9 @@ from PIL import Image
 
 from hwgen.cli.commands.network.pictures import Pixels, read_picture
 from hwgen.ir.document import InputError
-from hwgen.quantised.tensors import Tensor
+from hwgen.ir.network.tensors import Tensor
 from tests.cli.command_line import Run, refused
-from tests.quantised.onnx.models import Draft
+from tests.readers.integers.models import Draft
 
 LEFT, RIGHT = (250, 20, 30), (0, 120, 40)
 """Colours of the two halves."""

@@ -9,7 +9,7 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
 from tests.cli.command_line import Run, refused
-from tests.quantised.onnx.models import Draft, small
+from tests.readers.integers.models import Draft, small
 
 CLUSTER = Cluster(hwcs=2, tcdm=1 << 14, vector=True)
 

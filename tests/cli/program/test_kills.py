@@ -26,7 +26,7 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.tools.toolchain import cache_room
-from tests.quantised.onnx.models import small
+from tests.readers.integers.models import small
 
 BLOWS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 LAYERS = [

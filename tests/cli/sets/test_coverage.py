@@ -9,7 +9,8 @@ from hwgen.cli import coverage as messages
 from hwgen.cli.workload import left_out, tell_set, work_of
 from hwgen.ir.coverage import Coverage, LeftOut
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, load_layer_set, save_network
+from hwgen.ir.layer_set import Network, save_network
+from hwgen.readers.layer_sets import load_layer_set
 from tests.cli.command_line import Run, refused
 
 SIZES = {"input_channels": 4, "output_channels": 4, "input_height": 4, "input_width": 4}

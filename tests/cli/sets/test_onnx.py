@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto
 
-from hwgen.ir.network import load_layer_set
+from hwgen.readers.layer_sets import load_layer_set
 from tests.cli.command_line import Run, refused
-from tests.ir.onnx.models import FORMS, Form, Graph
+from tests.readers.layers.models import FORMS, Form, Graph
 
 
 def block(form: Form, *, dilations: list[int] | None = None, batch: int | str = 1) -> Graph:

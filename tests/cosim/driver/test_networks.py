@@ -29,12 +29,12 @@ from hwgen.golden.quantised.execution import execute
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, save_hardware
-from hwgen.quantised.kinds import Dequantise, Quantise
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.ir.network.kinds import Dequantise, Quantise
+from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import Run, refused
 from tests.cosim.driver.test_drivers import OK, STRICT, checked, compiled, connected, driven
 from tests.export.driver.test_headers import check_headers
-from tests.quantised.onnx.models import Draft
+from tests.readers.integers.models import Draft
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "networks.md"
 MORE = """\

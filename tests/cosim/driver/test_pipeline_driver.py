@@ -16,7 +16,7 @@ from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.campaigns.pipeline_cases import PipelineCase, whole_stack
 from hwgen.export.driver.files import driver_files
 from hwgen.export.registers.files import register_files
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.movers import settings_by_tile
 from tests.cosim.driver.test_drivers import BUSY, FAILED, HERE, OK, STRICT, connected, written
 from tests.cosim.pipeline.test_pipelines import prepared

@@ -8,7 +8,7 @@ import pytest
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import ConvStage
 from hwgen.arch.registers.errors import PipelineError
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.cycles import predict_tile, service_order
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram

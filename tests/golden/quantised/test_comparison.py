@@ -11,11 +11,11 @@ from hwgen.golden.quantised import execution
 from hwgen.golden.quantised.comparison import Agreement, Beside, compare_nodes, run_beside, total
 from hwgen.golden.quantised.runtime import model_outputs
 from hwgen.ir.document import InputError
-from hwgen.quantised import kinds
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.onnx.loading import load_quantised
-from hwgen.quantised.onnx.reader import read_quantised
-from tests.quantised.onnx.models import Draft
+from hwgen.ir.network import kinds
+from hwgen.ir.network.graph import Graph
+from hwgen.readers.integers.reader import read_quantised
+from hwgen.readers.onnx.loading import load_quantised
+from tests.readers.integers.models import Draft
 
 
 def compared(path: Path, seed: int, spread: float = 1.0) -> tuple[Graph, Beside]:

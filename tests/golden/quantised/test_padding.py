@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hwgen.golden.quantised.comparison import run_beside, total
-from hwgen.quantised.kinds import HostOperator
-from hwgen.quantised.onnx.reader import read_quantised
-from tests.quantised.onnx.models import Draft
+from hwgen.ir.network.kinds import HostOperator
+from hwgen.readers.integers.reader import read_quantised
+from tests.readers.integers.models import Draft
 
 
 @pytest.mark.parametrize("mode", ["SAME_LOWER", "SAME_UPPER"])

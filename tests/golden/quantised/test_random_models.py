@@ -7,7 +7,7 @@ import pytest
 from onnxruntime.quantization import QuantType
 
 from hwgen.golden.quantised.comparison import Agreement, run_beside, total
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.readers.integers.reader import read_quantised
 from tests.random.quantised import quantised_model, random_model
 
 MODELS = 50

@@ -9,8 +9,8 @@ import pytest
 from onnx import helper
 
 from hwgen.golden.quantised.real import RealValues, sum_roundings
-from hwgen.quantised.onnx.loading import load_quantised
-from tests.quantised.onnx.models import Draft
+from hwgen.readers.onnx.loading import load_quantised
+from tests.readers.integers.models import Draft
 
 
 def chain(draft: Draft, given: str) -> str:

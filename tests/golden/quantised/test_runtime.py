@@ -9,8 +9,8 @@ from onnx import helper
 from hwgen.golden.quantised import runtime
 from hwgen.golden.quantised.comparison import run_beside
 from hwgen.ir.document import InputError
-from hwgen.quantised.onnx.reader import read_quantised
-from tests.quantised.onnx.models import INT8, Draft, small
+from hwgen.readers.integers.reader import read_quantised
+from tests.readers.integers.models import INT8, Draft, small
 
 
 def int8_convolution(path: Path) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from hwgen.arch.pipeline import JoinStage, PipelineParameters
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.cycles import predict_tile, run_pipeline, service_order, tile_pipeline
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram

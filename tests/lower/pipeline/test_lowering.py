@@ -10,7 +10,7 @@ from hwgen.arch.pipeline import ConvStage, JoinStage
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
 from hwgen.ir.excerpt import excerpt, narrowed
-from hwgen.ir.network import Network, load_layer_set
+from hwgen.ir.layer_set import Network
 from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.lanes import Lanes, choose_lanes, narrowest_beat
 from hwgen.lower.pipeline.lowering import lower_stack
@@ -20,6 +20,7 @@ from hwgen.lower.pipeline.stage import kind_of_row
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Graph, Span
+from hwgen.readers.layer_sets import load_layer_set
 
 
 def lowered(network: Network, factor: int, skips: Any = frozenset(), macs: int = 64) -> PipelineProgram:

@@ -11,7 +11,7 @@ from cosim.pipeline.data import random_network_data
 from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.arch.pipeline.movers import movers_of
-from hwgen.ir.network import Network
+from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.cycles import predict_on_dram
 from hwgen.lower.pipeline.dram_counts import dram_counts
 from hwgen.lower.pipeline.images import layout_of

@@ -5,7 +5,6 @@ import numpy as np
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import ConvStage, MapParameters, PipelineParameters
 from hwgen.ir.excerpt import excerpt
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.cycles import predict_tile, service_order
 from hwgen.lower.pipeline.lowering import lower_stack
@@ -14,6 +13,7 @@ from hwgen.lower.pipeline.solution import Solution
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Graph, Span
+from hwgen.readers.layer_sets import load_layer_set
 
 
 def test_depths() -> None:

@@ -12,7 +12,7 @@ from hwgen.gateware.pipeline.stage import component_kinds
 from hwgen.golden.network import RowData, row_output, row_requantisation
 from hwgen.golden.phases import in_phases
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, Node
+from hwgen.ir.layer_set import Network, Node
 from hwgen.ir.operators import OPERATORS, Reading
 from hwgen.lower.pipeline.stage import kind_of_row, stage_kinds
 

@@ -12,11 +12,11 @@ from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dram import DramPort
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
+from hwgen.ir.network.kinds import Addition, Concatenation
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import VectorProgram, compile_vector
 from hwgen.model.vector.access import VectorAccess, vector_access
 from hwgen.model.vector.walk import walk_vector
-from hwgen.quantised.kinds import Addition, Concatenation
 from tests.random.vectors import KINDS, VectorCase, vector_case
 
 HWC = HwcParameters(("m", "x", "c"), 2, 2, 2, 256, 64, 128, cluster=True)

@@ -9,13 +9,13 @@ from hwgen.ir.counts import Counts
 from hwgen.ir.lanes import LANE_DIMS, OUTPUT_LANE_DIMS, PORT_WIDTHS, Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.access import dram_bytes, predict_two_levels
 from hwgen.model.cluster.levels import is_two_level, normalised, outer_level, over_loops, tile_depth
 from hwgen.model.cluster.walk import walk_two_levels
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
+from hwgen.readers.layer_sets import load_layer_set
 from tests.random.cluster_nests import two_level_cases
 
 EVERYTHING = ("elements", "bytes", "words")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from hwgen.ir.document import load_yaml
-from hwgen.ir.network import load_layer_set
 from hwgen.model.pipeline.cost import layer_by_layer
 from hwgen.model.pipeline.graph import Graph
 from hwgen.papers.goetschalckx.claims import depth_first_claims
@@ -22,6 +21,7 @@ from hwgen.papers.goetschalckx.rows import (
     stack_rows,
     tiling_gain,
 )
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import POWERS_OF_TWO, search_front
 from tests.cli.command_line import Run, refused
 from tests.cli.test_depth_first import DMCNN_WEIGHTS

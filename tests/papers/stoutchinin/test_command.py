@@ -10,7 +10,6 @@ import pytest
 import hwgen.search.core.batch
 from hwgen.campaigns.published_nests import hwce
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import predict
 from hwgen.model.core.bounds import communication_bound, compulsory
@@ -28,6 +27,7 @@ from hwgen.papers.stoutchinin.rows import (
 )
 from hwgen.papers.stoutchinin.sampling import least_by_order, powers_of_two, published_loops, sampled
 from hwgen.papers.stoutchinin.utilisation import BusyLanes, busy_lanes
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from tests.cli.command_line import Run, refused
 

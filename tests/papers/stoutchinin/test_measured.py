@@ -15,7 +15,6 @@ from hwgen.campaigns.published_nests import hwce
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Access, Counts
-from hwgen.ir.network import load_layer_set
 from hwgen.model.core.access import predict
 from hwgen.papers.stoutchinin.cluster import RowOnCluster, cluster_claims, cluster_csv, cluster_lines
 from hwgen.papers.stoutchinin.measured import (
@@ -28,6 +27,7 @@ from hwgen.papers.stoutchinin.measured import (
     measured_engines,
     measured_readme,
 )
+from hwgen.readers.layer_sets import load_layer_set
 from tests.campaigns.test_hwc import ROWS
 from tests.cli.command_line import Run, refused
 

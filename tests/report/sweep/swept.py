@@ -13,12 +13,12 @@ from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.resolution import at_resolution
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
 from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import Balance, Cost
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster

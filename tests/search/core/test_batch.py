@@ -11,8 +11,8 @@ import pytest
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.requantisation import GivenRequantisation
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core import batch
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
@@ -162,7 +162,7 @@ def _alive(session: int, timeout: float) -> bool:
 PROGRAM = """
 import sys
 from pathlib import Path
-from hwgen.ir.network import load_layer_set
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core import batch
 from hwgen.search.core.batch import Request, search_layers
 batch.ALONE_SECONDS = 0

@@ -7,9 +7,9 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order, order_of
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS, Dim, Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import predict
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from hwgen.search.hwc.choices import best_lanes, best_order
 from tests.random.brute_force import operand_costs

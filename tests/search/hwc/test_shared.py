@@ -9,9 +9,9 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order, order_of
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS, Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Bits, Marker
 from hwgen.model.core.access import predict
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from hwgen.search.hwc.shared import Shared, best_shared
 from tests.random.brute_force import above_idle_loops, operand_costs

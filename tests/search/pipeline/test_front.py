@@ -7,9 +7,9 @@ from itertools import product
 import pytest
 
 from hwgen.ir.document import InputError
-from hwgen.ir.network import load_layer_set
 from hwgen.model.pipeline.cost import Stack, WeightMode, published_stack, stack_cost
 from hwgen.model.pipeline.graph import Graph, Rules, Span
+from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import FACTORS, MODES, POWERS_OF_TWO, Point, best_within, search_front
 from tests.random.networks import random_network, random_skips
 

@@ -23,9 +23,9 @@ from hwgen.export.network_program import Exchanged, network_program_files, progr
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import plain_name
-from hwgen.quantised.kinds import Dequantise, Quantise
-from hwgen.quantised.onnx.loading import is_quantised
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.ir.network.kinds import Dequantise, Quantise
+from hwgen.readers.integers.reader import read_quantised
+from hwgen.readers.onnx.loading import is_quantised
 
 __all__ = ["generate_network", "network_on", "require_whole"]
 

@@ -12,7 +12,7 @@ from hwgen.cli.console import note
 from hwgen.golden.quantised.comparison import Beside
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.names import safe_name
-from hwgen.quantised.graph import Graph
+from hwgen.ir.network.graph import Graph
 
 __all__ = ["random_inputs", "read_inputs", "write_arrays"]
 

@@ -15,9 +15,9 @@ from hwgen.cli.workload import read_hardware
 from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware as Machine
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Node
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Node
+from hwgen.readers.integers.reader import read_quantised
 
 __all__ = ["judgement", "network", "runtime_document"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.document import InputError
-from hwgen.quantised.tensors import OFFSET, Tensor
+from hwgen.ir.network.tensors import OFFSET, Tensor
 
 __all__ = ["SUFFIXES", "Pixels", "is_picture", "pixels_from", "read_picture"]
 

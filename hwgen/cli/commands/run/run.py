@@ -41,10 +41,10 @@ from hwgen.cli.workload import ResidentOption, read_hardware
 from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
 from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import View
 from hwgen.model.system.times import QueueName
-from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import View
-from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.readers.integers.reader import read_quantised
 from hwgen.report.run.page import run_page
 
 __all__ = ["run"]

@@ -11,7 +11,7 @@ from hwgen.arch.requantisation import clip_values, scale_values
 from hwgen.golden.network import RowData
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Node
+from hwgen.ir.layer_set import Node
 from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.stage import Int8, PlannedStage, RunningStage, Words

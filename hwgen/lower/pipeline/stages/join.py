@@ -6,7 +6,7 @@ from hwgen.arch.pipeline import JoinStage
 from hwgen.arch.pipeline.stages.join import JoinKind
 from hwgen.arch.requantisation import clip_values, scale_values
 from hwgen.golden.requantisation import requantise
-from hwgen.ir.network import Node
+from hwgen.ir.layer_set import Node
 from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.stage import Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words

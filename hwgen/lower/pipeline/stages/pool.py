@@ -10,7 +10,7 @@ from hwgen.arch.requantisation import clip_values
 from hwgen.golden.network import average_scale
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Node
+from hwgen.ir.layer_set import Node
 from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.stage import Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words

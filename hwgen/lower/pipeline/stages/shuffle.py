@@ -1,7 +1,7 @@
 """Pixel shuffles."""
 
 from hwgen.arch.pipeline import ShuffleStage
-from hwgen.ir.network import Node
+from hwgen.ir.layer_set import Node
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.stage import Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words
 from hwgen.model.pipeline.cycles import SHUFFLE

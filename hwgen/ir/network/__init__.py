@@ -1,0 +1,1 @@
+"""Networks as graphs: tensors with shapes and quantisation, nodes with their weights."""

@@ -1,1 +1,0 @@
-"""ONNX models as layer sets. Needs the optional package ``onnx``."""

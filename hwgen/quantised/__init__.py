@@ -1,1 +1,0 @@
-"""Quantised networks as small integer graphs, with their weights; and what reads them."""

@@ -1,1 +1,0 @@
-"""Quantised ONNX models as integer graphs. Needs the optional package ``onnx``."""

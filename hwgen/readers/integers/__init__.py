@@ -1,0 +1,1 @@
+"""Graphs with quantisers as graphs of integer nodes."""

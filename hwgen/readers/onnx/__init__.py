@@ -1,0 +1,1 @@
+"""ONNX models as graphs: parsed, normalised, with shapes. Needs the package ``onnx``."""
