@@ -166,6 +166,14 @@ class Layer(Shape):
         """The same layer with another requantisation."""
         return self.model_copy(update={"requantisation": requantisation})
 
+    def beyond_the_hardware(self) -> str:
+        """Why no HWC runs it, whatever its parameters; empty if nothing is wrong."""
+        if max(self.kernel) > MAX_KERNEL:
+            return f"kernel: expected at most {MAX_KERNEL}, got {list(self.kernel)}"
+        if max(self.stride) > MAX_STRIDE:
+            return f"stride: expected at most {MAX_STRIDE}, got {list(self.stride)}"
+        return ""
+
     @property
     def channels_per_group(self) -> int:
         """Input channels of one group."""

@@ -1,6 +1,7 @@
-"""What a layer needs at least of the memories of a hardware, whatever its schedule: said before anything is searched.
+"""What a layer needs of the settings of a hardware, and at least of its memories, whatever the schedule.
 
-A bound, not the need: hardware that passes may still have no schedule that fits.
+It is said before anything is searched. A bound, not the need: hardware that passes may still have no schedule that
+fits.
 """
 
 from collections.abc import Iterable
@@ -18,13 +19,13 @@ __all__ = ["require_room"]
 
 
 def require_room(layers: Iterable[Layer], hardware: Hardware, bits: Bits | None = None) -> None:
-    """Raise `InputError` for a layer whose smallest tile does not fit: layer, operand, bytes needed and there.
+    """Raise `InputError` for a layer that no setting can tell or whose smallest tile does not fit, with the figures.
 
     ``bits`` : widths of the elements; 8-bit operands and 32-bit sums if left out.
     """
     bits = bits or Bits()
     for layer in layers:
-        _constants(layer, hardware)
+        _settings(layer, hardware)
         if hardware.cluster is not None:
             _tcdm(layer, hardware, bits)
         refusals = []
@@ -37,8 +38,10 @@ def require_room(layers: Iterable[Layer], hardware: Hardware, bits: Bits | None 
             raise InputError(refusals[0])
 
 
-def _constants(layer: Layer, hardware: Hardware) -> None:
-    """Settings that fitted hardware lacks, of those that the layer alone tells; a tile of a cluster has others."""
+def _settings(layer: Layer, hardware: Hardware) -> None:
+    """The settings that the layer alone tells, which the hardware must have; a tile of a cluster has others."""
+    if wrong := layer.beyond_the_hardware():
+        raise InputError(f"{layer.name}: {wrong}")
     values = {"stride_y": layer.stride[0], "stride_x": layer.stride[1]}
     if hardware.cluster is None:
         values |= {
@@ -46,11 +49,17 @@ def _constants(layer: Layer, hardware: Hardware) -> None:
             "padding_left": layer.padding[1],
             "group_outputs": layer.outputs_per_group,
             "group_inputs": layer.channels_per_group,
+            "input_height": layer.input_height,
+            "input_width": layer.input_width,
             **{f"extent_{dim}": extent for dim, extent in layer.extents.items()},
         }
-    for name, fitted in (hardware.constants or {}).items():
-        if values.get(name, fitted) != fitted:
-            raise InputError(f"{layer.name}: {name}: the hardware is fitted to {fitted}, got {values[name]}")
+    constants, bits = hardware.constants or {}, hardware.setting_bits or {}
+    for name, value in values.items():
+        if constants.get(name, value) != value:
+            raise InputError(f"{layer.name}: {name}: the hardware is fitted to {constants[name]}, got {value}")
+        most = 1 << min(bits.get(name, hardware.position_bits), hardware.position_bits)
+        if name not in constants and value >= most:
+            raise InputError(f"{layer.name}: {name}: expected below {most}, as the hardware has it, got {value}")
 
 
 def _tcdm(layer: Layer, hardware: Hardware, bits: Bits) -> None:

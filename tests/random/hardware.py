@@ -32,7 +32,7 @@ OWN: dict[str, Callable[[Random], Any]] = {
     "lanes": _lanes,
     "ports": lambda rng: {port: rng.choice(PORT_WIDTHS[:3]) for port in ARRAYS},
     "order": _order,
-    "constants": lambda rng: {rng.choice(("group_outputs", "stride_y", "stride_x")): 1},
+    "constants": lambda rng: {rng.choice(("group_outputs", "stride_y", "stride_x")): rng.choice((1, 1, 2))},
     "setting_bits": lambda rng: {rng.choice(("input_base", "weight_base")): rng.choice((24, 32))},
 }
 """Keys whose values have a form of their own. Those of ``buffers`` follow from the lanes."""

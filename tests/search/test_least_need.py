@@ -1,6 +1,7 @@
 """The least need of a layer: below what any schedule needs, and said with operand and bytes."""
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,23 @@ REFUSED = [
     ),
     (Hardware(name="h", constants={"stride_x": 2}), "a: stride_x: the hardware is fitted to 2, got 1"),
     (Hardware(name="h", constants={"group_outputs": 1}), "a: group_outputs: the hardware is fitted to 1, got 300"),
+    (Hardware(name="h", position_bits=8), "a: group_outputs: expected below 256, as the hardware has it, got 300"),
+    (
+        Hardware(name="h", setting_bits={"input_width": 3}),
+        "a: input_width: expected below 8, as the hardware has it, got 11",
+    ),
 ]
+BEYOND = [
+    ({"kernel": (13, 13), "padding": (6, 6, 6, 6)}, "a: kernel: expected at most 11, got [13, 13]"),
+    ({"stride": (5, 5), "output_height": 2, "output_width": 3}, "a: stride: expected at most 4, got [5, 5]"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BEYOND)
+def test_what_no_hwc_runs_is_said(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        require_room([Layer(**(LAYER.model_dump() | change))], Hardware(name="h"))
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(("hardware", "message"), REFUSED)

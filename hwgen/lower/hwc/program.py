@@ -15,7 +15,6 @@ from hwgen.arch.requantisation import scaled_values, settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import WIDE
-from hwgen.ir.layer import MAX_KERNEL, MAX_STRIDE
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc.parameters import NARROW, parameters_for, with_output_at_reduction
@@ -147,7 +146,5 @@ def check_format(schedule: Schedule) -> None:
     if any(loop.over for loop in schedule.loops):
         raise InputError(f"{where}: nest: one HWC cannot spread a loop over several")
     require_one_image(schedule)
-    if max(layer.kernel) > MAX_KERNEL:
-        raise InputError(f"{where}: kernel: expected at most {MAX_KERNEL}, got {list(layer.kernel)}")
-    if max(layer.stride) > MAX_STRIDE:
-        raise InputError(f"{where}: stride: expected at most {MAX_STRIDE}, got {list(layer.stride)}")
+    if wrong := layer.beyond_the_hardware():
+        raise InputError(f"{where}: {wrong}")
