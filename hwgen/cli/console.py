@@ -2,6 +2,7 @@
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ __all__ = [
     "print_cycles_note",
     "print_json",
     "print_table",
+    "print_wrapped",
     "printable",
     "progress",
     "require_folder",
@@ -133,6 +135,15 @@ def print_table(
         console.print(f"Left out, the terminal being narrow: {', '.join(left_out)}. --wide shows all, --json too.")
 
 
+def print_wrapped(text: str, first: str) -> None:
+    """Text on standard output after what is in front of its first line; further lines begin below it."""
+    console = Console(markup=False, emoji=False)
+    width = min(console.width, _LONGEST_LINE) if console.is_terminal else _LONGEST_LINE
+    lines = textwrap.wrap(printable(text), max(width, 2 * len(first)), initial_indent=first,
+                          subsequent_indent=" " * len(first))  # fmt: skip
+    typer.echo("\n".join(lines))
+
+
 @dataclass(frozen=True, eq=False)
 class _Column:
     """A column of a table, its cells as they are printed."""
@@ -156,6 +167,8 @@ class _Column:
 
 _LONGEST_WORD = 400
 """Characters of a word that are printed: more than paths have, fewer than a name from a file may have."""
+_LONGEST_LINE = 100
+"""Characters of a line of prose."""
 _LEAST_TEXT = 16
 """Characters to a line of text that is wrapped."""
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from rich.console import Console
 
@@ -66,7 +67,7 @@ def telling(*, quiet: bool) -> Iterator[None]:
         yield
         return
     ended = threading.Event()
-    teller = threading.Thread(target=_tell, args=(ended, SECONDS), name="heartbeat", daemon=True)
+    teller = threading.Thread(target=_tell, args=(ended, SECONDS, sys.stderr), name="heartbeat", daemon=True)
     teller.start()
     try:
         yield
@@ -75,11 +76,12 @@ def telling(*, quiet: bool) -> Iterator[None]:
         teller.join()
 
 
-def _tell(ended: threading.Event, seconds: float) -> None:
+def _tell(ended: threading.Event, seconds: float, stream: TextIO) -> None:
+    """Write to the stream that the command began with: another one in its place is not the command's."""
     begun = time.monotonic()
     while not ended.wait(seconds):
         try:
-            sys.stderr.write(f"hwgen: {time.monotonic() - begun:.0f} s: {_doing}\n")
-            sys.stderr.flush()
-        except (OSError, ValueError):  # nobody reads it any more
+            stream.write(f"hwgen: {time.monotonic() - begun:.0f} s: {_doing}\n")
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # closed, or its file gone; nobody reads it any more
             return

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hwgen.arch.hardware_file import hardware_keys, load_hardware, read_hardware_data
-from hwgen.cli.console import Json, print_json, print_table, size_text
+from hwgen.cli.console import Json, print_json, print_table, print_wrapped, size_text
 from hwgen.cli.names import hardware_names, hierarchy_names
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import builtin_names, builtin_path, builtin_schedules, named_file
@@ -104,11 +104,11 @@ def _describe(*, as_json: bool) -> None:
     if as_json:
         print_json({"keys": [key.as_json() for key in keys]})
         return
-    rows = [
-        [key.name, str(key.domain), _plain(key.otherwise), _plain("; ".join(key.rules)), _plain(key.meaning)]
-        for key in keys
-    ]
-    print_table("Keys of a hardware file", ["key", "values", "without it", "rules", "meaning"], rows, wide=["rules"])
+    for key in keys:
+        typer.echo(key.name)
+        says = {"meaning": key.meaning, "values": str(key.domain), "without it": key.otherwise}
+        for what, text in [*says.items(), *(("rule", rule) for rule in key.rules)]:
+            print_wrapped(_plain(text), f"  {what}: ")
 
 
 def _plain(markdown: str) -> str:

@@ -120,4 +120,6 @@ def test_the_keys_of_a_hardware_file_are_described(run: Run) -> None:
     text = run("hardware", "--describe").out
     assert all(name in text for name in keys)
     assert "`" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "lanes\n  meaning: shape of the datapath, such as {m: 4, x: 4}\n  values: powers of two" in text
     refused(run("hardware", "cluster", "--describe"), "--describe: expected no name beside it, got cluster")
