@@ -17,8 +17,8 @@ class Ledger:
     """A file of JSON lines, each with a ``key``; a later line takes the place of an earlier one with the same key.
 
     Lines are appended whole and reach the disk before `add` returns. What a killed process left of a line, or
-    anything else that is no such line, counts as nothing; so does a line that was changed since, or whose counts are
-    not what it says of them: that is told on standard error.
+    anything else that is no such line, counts as nothing; so does a line that was changed since, that has no digest,
+    or whose counts are not what it says of them: that is told on standard error, until a later line has its key.
     """
 
     def __init__(self, path: Path) -> None:
@@ -29,23 +29,24 @@ class Ledger:
         if not self.path.exists():
             return {}
         found: dict[str, dict[str, Any]] = {}
-        changed = 0
-        for line in self.path.read_bytes().split(b"\n")[:-1]:
+        changed: dict[str, str] = {}
+        for number, line in enumerate(self.path.read_bytes().split(b"\n")[:-1], start=1):
             try:
                 entry = _entry(line)
-            except Changed:
-                changed += 1
+            except Changed as why:
+                changed[why.key] = f"line {number}{why}"
                 continue
             if entry is not None:
                 found[entry["key"]] = entry
-        if changed:
-            self.tell(f"{changed} {'line is' if changed == 1 else 'lines are'} not as written or contradictory")
+                changed.pop(entry["key"], None)
+        for what in changed.values():
+            self.tell(what)
         return found
 
     def tell(self, what: str) -> None:
         """Say on standard error what of the file counts as nothing."""
-        place = " ".join(str(self.path).split())
-        sys.stderr.write(f"{place}: {what}: not believed, made anew where it is wanted\n")
+        line = " ".join(f"{self.path}: {what}".split())
+        sys.stderr.write(f"{line}: not believed, made anew where it is wanted\n")
 
     def add(self, key: str, entry: Mapping[str, Any]) -> None:
         """Append one line; several processes may do so at the same time."""
@@ -65,7 +66,12 @@ class Ledger:
 
 
 class Changed(ValueError):
-    """A line is a result, and not as it was written."""
+    """A line is a result, and not as it was written, or says of itself what is not so."""
+
+    def __init__(self, data: Mapping[str, Any], why: str) -> None:
+        names = [str(data[name]) for name in _NAMES if name in data]
+        super().__init__(f" ({' '.join(names)}): {why}" if names else f": {why}")
+        self.key: str = data["key"]
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
@@ -78,10 +84,10 @@ def _entry(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         entry: dict[str, Any] = unsealed(line)
-    except ValueError:
-        raise Changed from None
+    except ValueError as error:
+        raise Changed(data, str(error)) from None
     if _contradicts(entry):
-        raise Changed
+        raise Changed(data, "equal, and its counts differ")
     return entry
 
 
@@ -96,6 +102,8 @@ def _contradicts(entry: Mapping[str, Any]) -> bool:
     )
 
 
+_NAMES = ("configuration", "case", "network", "stack", "layer", "way")
+"""What says which result a line is, where it has these."""
 _COUNTED = {"predicted", "measured"}
 _TIMES = ("cycles", "stalls", "busy", "energy")
 """What is measured and need not be as predicted."""

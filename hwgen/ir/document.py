@@ -23,6 +23,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 __all__ = [
+    "SEAL",
     "Expected",
     "InputError",
     "Name",
@@ -36,6 +37,7 @@ __all__ = [
     "load_yaml",
     "nearest",
     "parse_yaml",
+    "row_digest",
     "sealed",
     "unsealed",
     "validated",
@@ -356,7 +358,7 @@ def json_text(data: object, indent: int = 1) -> str:
 
 
 SEAL = "digest"
-"""The key of a kept document under which the digest of all others is."""
+"""The key of a kept document, and the column of a table, with the digest of all others."""
 
 
 def sealed(data: Mapping[str, Any], indent: int | None = 1) -> str:
@@ -366,17 +368,31 @@ def sealed(data: Mapping[str, Any], indent: int | None = 1) -> str:
 
 
 def unsealed(text: str | bytes) -> Any:
-    """The document in a text, without its digest; `ValueError` if it is not as it was when `sealed`.
-
-    What has no digest, of an earlier version, is as it is.
-    """
+    """The document in a text, without its digest; `ValueError` if it is not as it was when `sealed`, or never was."""
     data = json.loads(text)
     if not isinstance(data, dict) or SEAL not in data:
-        return data
+        raise ValueError("without a digest")
     digest = data.pop(SEAL)
     if digest != _digest(data):
         raise ValueError("changed since it was written")
     return data
+
+
+def row_digest(row: Mapping[str, object]) -> str:
+    """The digest of a row of a table: the same whether its cells are read from CSV, Parquet or JSON."""
+    cells = {name: _cell_text(cell) for name, cell in row.items() if name != SEAL}
+    return _digest({name: text for name, text in cells.items() if text})
+
+
+def _cell_text(cell: object) -> str:
+    match cell:
+        case None:
+            return ""
+        case bool():
+            return str(cell).lower()
+        case float():
+            return repr(int(cell)) if cell.is_integer() else repr(cell)
+    return " ".join(str(cell).splitlines())
 
 
 def _digest(plain: object) -> str:

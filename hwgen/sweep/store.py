@@ -19,18 +19,14 @@ class Store:
     def get(self, key: str) -> dict[str, Any] | None:
         """The record of a key; None if there is none, or none that is as it was written."""
         try:
-            record = unsealed(self._file(key).read_text(encoding="utf-8"))
+            record = unsealed(self.file(key).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         return record if isinstance(record, dict) and record.get("key") == key else None
 
-    def has_file(self, key: str) -> bool:
-        """Whether there is anything of a key."""
-        return self._file(key).exists()
-
     def put(self, key: str, record: dict[str, Any]) -> None:
         """Keep a record; it is on the disk when this returns."""
-        write_atomically(self._file(key), sealed({**record, "key": key}, indent=None), durable=True)
+        write_atomically(self.file(key), sealed({**record, "key": key}, indent=None), durable=True)
 
     def begin(self, key: str, stage: str = "") -> None:
         """Note that a step is under way, and how far it is; not for the disk's sake, and lost without harm."""
@@ -58,5 +54,6 @@ class Store:
     def _note(self, key: str) -> Path:
         return self.folder / "under-way" / key
 
-    def _file(self, key: str) -> Path:
+    def file(self, key: str) -> Path:
+        """The file of a key's record."""
         return self.folder / key[:2] / f"{key}.json"

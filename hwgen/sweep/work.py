@@ -132,8 +132,9 @@ class Work:
             self._waiting[step.key].append(then)
         else:
             self._waiting[step.key] = [then]
-            if self._store.has_file(step.key):
-                self.say(f"{step.title}: what was kept of it is not as it was written: made anew")
+            file = self._store.file(step.key)
+            if file.exists():
+                self.say(f"{step.title}: {file} is not as it was written: made anew")
             self._submit(step)
 
     def has(self, step: Step) -> bool:

@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import InputError, unsealed, write_atomically
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import cache_folder, damaged
 
@@ -37,6 +38,7 @@ __all__ = [
     "kept_folders",
     "kept_text",
     "locked_entry",
+    "sealed_document",
     "trim",
 ]
 
@@ -141,6 +143,17 @@ def kept_text(file: Path, make: Callable[[], str]) -> str:
         trim()
     _mark_used(file)
     return text
+
+
+def sealed_document(file: Path) -> Any:
+    """The document in a file, as it was `sealed`; None if there is none, or it is damaged, which is said."""
+    try:
+        return unsealed(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        damaged(file, str(error) if type(error) is ValueError else "no JSON document that can be read")
+        return None
 
 
 @contextmanager

@@ -66,7 +66,16 @@ def test_a_line_that_was_changed_since_is_not_believed(ledger: Ledger, capsys: p
     written = ledger.path.read_bytes()
     ledger.path.write_bytes(written.replace(b'"measured": {"I": 8}', b'"measured": {"I": 4}'))
     assert set(ledger.load()) == {"b"}
-    assert "1 line is not as written or contradictory: not believed" in capsys.readouterr().err
-    # Nor is a line of an earlier version, without a digest, whose flag says what its counts do not.
-    ledger.path.write_bytes(b'{"key": "a", "equal": true, "predicted": {"I": 8}, "measured": {"I": 4}}\n')
+    assert "line 1: changed since it was written: not believed, made anew" in capsys.readouterr().err
+    # Nor is a line without a digest, or one whose flag says what its counts do not.
+    ledger.path.write_bytes(b'{"key": "a", "layer": "conv1", "equal": true}\n')
     assert ledger.load() == {}
+    assert "line 1 (conv1): without a digest: not believed" in capsys.readouterr().err
+    ledger.add("b", {"equal": True, "predicted": {"I": 8}, "measured": {"I": 4}})
+    assert ledger.load() == {}
+    assert "line 2: equal, and its counts differ: not believed" in capsys.readouterr().err
+    # What has been made anew is not spoken of again.
+    ledger.add("a", {"equal": True})
+    ledger.add("b", {"equal": True})
+    assert set(ledger.load()) == {"a", "b"}
+    assert capsys.readouterr().err == ""

@@ -21,6 +21,9 @@ from hwgen.ir.document import (
     csv_value,
     json_text,
     load_yaml,
+    row_digest,
+    sealed,
+    unsealed,
     validated,
     write_atomically,
 )
@@ -220,3 +223,20 @@ def test_text_that_a_spreadsheet_would_run_is_quoted() -> None:
     assert text == "'=cmd|calc,'@sum,'+x,'-y,-3,-1e-3,',plain,-2,0.5\n\"a,b\"\n"
     (line, _) = csv.reader(text.splitlines())
     assert [csv_value(cell) for cell in line] == [str(cell) for cell in cells]
+
+
+def test_a_sealed_document_is_read_as_it_was_written_or_not_at_all() -> None:
+    text = sealed({"bytes": 8, "equal": True})
+    assert unsealed(text) == {"bytes": 8, "equal": True}
+    with pytest.raises(ValueError, match="changed since it was written"):
+        unsealed(text.replace("8", "4", 1))
+    with pytest.raises(ValueError, match="without a digest"):
+        unsealed('{"bytes": 8, "equal": true}')
+
+
+def test_the_digest_of_a_row_does_not_depend_on_its_file() -> None:
+    row = {"layer": "a\nb", "bytes": 8, "ratio": 2.0, "equal": True, "reason": None, "exact": 0.1}
+    as_csv = {"layer": "a b", "bytes": 8, "ratio": 2, "equal": True, "reason": "", "exact": 0.1}
+    assert row_digest(row) == row_digest(as_csv) == row_digest({**row, "digest": "any"})
+    others = ({"bytes": 9}, {"equal": False}, {"equal": None}, {"layer": "a"}, {"exact": 0.10000000000000002})
+    assert len({row_digest({**row, **other}) for other in (*others, {})}) == 6

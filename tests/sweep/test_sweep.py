@@ -19,7 +19,7 @@ from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
 from hwgen.campaigns.published_nests import hwce
 from hwgen.ir.counts import directions_at, quantities_at
-from hwgen.ir.document import dump_yaml
+from hwgen.ir.document import SEAL, dump_yaml, row_digest
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -260,9 +260,10 @@ def test_files_hold_the_same_rows(tmp_path: Path) -> None:
     with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
         (read,) = csv.DictReader(file)
     table = pyarrow.parquet.read_table(tmp_path / "results.parquet")
-    assert table.to_pylist() == [cells]
+    sealed = {**cells, SEAL: row_digest(cells)}
+    assert table.to_pylist() == [sealed]
     assert {name: cell for name, cell in read.items() if cell} == {
-        name: str(cell) for name, cell in cells.items() if cell not in (None, "")
+        name: str(cell) for name, cell in sealed.items() if cell not in (None, "")
     }
     schema = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))
     assert [column["name"] for column in schema["results"]] == table.column_names
@@ -273,7 +274,8 @@ def test_files_hold_the_same_rows(tmp_path: Path) -> None:
     asked = provenance["questions"][cells["question"]]
     assert (asked["size"], asked["configurations"], asked["set"]) == ("full", ["hwce 1024"], "few")
     curves = pyarrow.parquet.read_table(tmp_path / "curves.parquet")
-    assert (curves.to_pylist(), set(curves.column_names)) == ([curve], {column.name for column in CURVES})
+    assert curves.to_pylist() == [{**curve, SEAL: row_digest(curve)}]
+    assert set(curves.column_names) == {column.name for column in CURVES} | {SEAL}
 
 
 # --- the command ---
@@ -432,7 +434,9 @@ def test_tables_without_pyarrow_are_csv(tmp_path: Path, monkeypatch: pytest.Monk
         assert known_tables(tmp_path) == written
     # With pyarrow the next sweep goes on from there, and has Parquet; without it again that cannot be read.
     assert write_results(tmp_path, Outcome(), question).rows == [cells]
-    assert pyarrow.parquet.read_table(tmp_path / "results.parquet").to_pylist() == [cells]
+    assert pyarrow.parquet.read_table(tmp_path / "results.parquet").to_pylist() == [
+        {**cells, SEAL: row_digest(cells)}
+    ]
     assert not (tmp_path / "store" / "tables.json").exists()
     monkeypatch.setattr("hwgen.sweep.tables.merge.find_spec", lambda name: None)
     with pytest.raises(ToolError, match="its Parquet needs pyarrow"):

@@ -6,12 +6,15 @@ from typing import Annotated
 import typer
 
 from hwgen.cli.console import Json, claim_folder, print_json, printable
+from hwgen.ir.document import InputError
 from hwgen.report.figures import rendered
 from hwgen.report.sweep.figures import figures_of
 from hwgen.report.sweep.kept import contradictions
 from hwgen.report.sweep.page import page
 from hwgen.report.sweep.results import load_results
+from hwgen.sweep.tables.merge import known_tables
 from hwgen.tools.output import write_together
+from hwgen.tools.toolchain import ToolError
 
 __all__ = ["report"]
 
@@ -25,11 +28,18 @@ def report(
 ) -> int:
     """Write one self-contained HTML page with the plots and tables of a sweep, and the plots as PNG and SVG.
 
-    Rows are compared anew with themselves, their schedules and the model; those that contradict them are named.
+    Rows are compared anew with themselves, their digests, their schedules and the model; those that contradict them
+    are named.
     """
     claim_folder(output)
     found = load_results(results)
     wrong = contradictions(found)
+    try:
+        known_tables(results.parent if results.is_file() else results, wrong.append)
+    except InputError as error:
+        wrong.append(str(error).removeprefix("-o: "))
+    except ToolError:  # Parquet, which is not read here either
+        pass
     text = page(found, title)
     images = {
         f"{name}.{suffix}": content

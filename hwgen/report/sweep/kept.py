@@ -18,7 +18,8 @@ RIGHT = "ok"
 
 def contradictions(results: SweepResults) -> list[str]:
     """What rows say that cannot be, a line each; empty if all of them agree with themselves and the model."""
-    lines = [f"{_named(row)}: {line}" for row in results.rows for line in _of_row(row, results)]
+    lines = list(results.changed)
+    lines += [f"{_named(row)}: {line}" for row in results.rows for line in _of_row(row, results)]
     for row in results.pipelines:
         lines += [f"{_named(row)}: {line}" for line in _of_stack(row)]
     return lines

@@ -3,18 +3,20 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.document import InputError, csv_value
+from hwgen.ir.document import SEAL, InputError, csv_value, row_digest
 from hwgen.ir.schedule import Schedule, load_schedule
 
 __all__ = ["SweepResults", "load_results"]
 
-FORMAT = 5
+FORMAT = 6
 """Version of the tables of a sweep; see `hwgen.sweep.tables.columns`."""
+BEFORE_DIGESTS = 5
+"""Version of the tables whose rows have no digest."""
 BEFORE_AREAS = 4
 """Version of the tables without depth-first points and without the blocks of what was synthesised."""
 BEFORE_OBJECTIVES = 3
@@ -35,6 +37,7 @@ class SweepResults:
     pipelines, fronts : the tables of depth-first points.
     pipeline_columns : of the first of them.
     areas, area_columns : the blocks of what was synthesised.
+    changed : rows that are not as they were written, a line each.
     provenance : what the rows depend on besides, for each sweep that they are from.
     schedules : those that rows name, by the name of their file.
     """
@@ -50,6 +53,7 @@ class SweepResults:
     areas: tuple[Row, ...] = ()
     pipeline_columns: tuple[Mapping[str, str], ...] = ()
     area_columns: tuple[Mapping[str, str], ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 def load_results(path: Path) -> SweepResults:
@@ -58,9 +62,9 @@ def load_results(path: Path) -> SweepResults:
     if not folder.is_dir():
         raise InputError(f"{path}: expected the folder of a sweep")
     schema, provenance = (_document(folder / f"{name}.json") for name in ("schema", "provenance"))
-    if schema.get("kind") != "sweep" or schema.get("format") not in (BEFORE_OBJECTIVES, BEFORE_AREAS, FORMAT):
+    if schema.get("kind") != "sweep" or schema.get("format") not in range(BEFORE_OBJECTIVES, FORMAT + 1):
         raise InputError(f"{folder / 'schema.json'}: expected kind sweep, format {FORMAT}")
-    names = ("results", "curves", *(("pipelines", "fronts", "areas") if schema["format"] == FORMAT else ()))
+    names = ("results", "curves", *(("pipelines", "fronts", "areas") if schema["format"] > BEFORE_AREAS else ()))
     columns = {name: _columns(schema, name, folder) for name in names}
     there = {name for name in names if (folder / f"{name}.csv").exists()}
     if not there & {"results", "pipelines"}:
@@ -69,15 +73,27 @@ def load_results(path: Path) -> SweepResults:
     rows, pipelines = tables["results"], tables.get("pipelines", ())
     if not rows and not pipelines:
         raise InputError(f"{folder / 'results.csv'}: expected at least one row")
-    if schema["format"] != FORMAT:
+    changed: list[str] = []
+    if schema["format"] > BEFORE_DIGESTS:
+        changed = [line for name in names for line in _changed(folder / f"{name}.csv", tables[name])]
+        columns = {name: tuple(one for one in some if one["name"] != SEAL) for name, some in columns.items()}
+    if schema["format"] <= BEFORE_AREAS:
         rows = tuple(map(_of_today, rows))
     files = dict.fromkeys(row["schedule"] for row in rows if row["schedule"] is not None)
     schedules = {file: load_schedule(folder / file) for file in files}
     return SweepResults(
         rows, tables["curves"], columns["results"], columns["curves"], provenance, schedules, pipelines,
         tables.get("fronts", ()), tables.get("areas", ()), columns.get("pipelines", ()),
-        columns.get("areas", ()),
+        columns.get("areas", ()), tuple(changed),
     )  # fmt: skip
+
+
+def _changed(file: Path, table: Iterable[Row]) -> Iterator[str]:
+    """The rows of a table that are not as they were written, a line each; takes the digests out of all of them."""
+    for number, row in enumerate(table, start=1):
+        digest = row_digest(row)
+        if row.pop(SEAL, None) != digest:
+            yield f"{file}: row {number}: changed since it was written"
 
 
 def _of_today(row: Row) -> Row:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.document import InputError, sealed, unsealed, write_atomically
+from hwgen.ir.document import InputError, sealed, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
 from hwgen.search.core.optimal import Balance, Objective, Result, result_of, search
 from hwgen.search.least_need import require_room
+from hwgen.tools.kept import sealed_document
 from hwgen.tools.machine import processors
 from hwgen.tools.side_by_side import side_by_side
 
@@ -170,8 +171,8 @@ def _text(key: str, results: list[Result]) -> str:
 def _kept(store: Path, key: str, layer: Layer) -> list[Result] | None:
     """Stored results; None if there are none, or none that can be used."""
     try:
-        document = unsealed(_file(store, key).read_text(encoding="utf-8"))
-        if document["request"] != json.loads(key):
+        document = sealed_document(_file(store, key))
+        if document is None or document["request"] != json.loads(key):
             return None
         return [
             replace(
@@ -186,5 +187,5 @@ def _kept(store: Path, key: str, layer: Layer) -> list[Result] | None:
             )
             for row in document["results"]
         ]
-    except (OSError, ValueError, KeyError, TypeError, InputError):
+    except (ValueError, KeyError, TypeError, InputError):
         return None

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from hwgen.arch.hwc import LANES
-from hwgen.ir.document import InputError, sealed, unsealed, write_atomically
+from hwgen.ir.document import InputError, sealed, write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -30,6 +30,7 @@ from hwgen.model.core.access import predict
 from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.hwc.canonical import orders_for
 from hwgen.search.hwc.layer_fronts import Choice, LayerFronts
+from hwgen.tools.kept import sealed_document
 
 __all__ = ["ENGINE", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
 
@@ -242,8 +243,8 @@ def _text(request: str, plan: Plan) -> str:
 def _kept(file: Path, request: str, layers: Sequence[Layer]) -> Plan | None:
     """A stored plan; None if there is none, or none that can be used."""
     try:
-        document = unsealed(file.read_text(encoding="utf-8"))
-        if document["question"] != json.loads(request):
+        document = sealed_document(file)
+        if document is None or document["question"] != json.loads(request):
             return None
         hwcs = {data["name"]: Hardware.from_data(data) for data in document["hardware"]}
         choices = []
@@ -252,5 +253,5 @@ def _kept(file: Path, request: str, layers: Sequence[Layer]) -> Plan | None:
             total = predict(schedule).total_bytes
             choices.append(Choice(schedule, hwcs[row["hardware"]], total, float(row["cycles"])))
         return Plan(tuple(choices), int(document["free_bytes"]))
-    except (OSError, ValueError, KeyError, TypeError, InputError):
+    except (ValueError, KeyError, TypeError, InputError):
         return None

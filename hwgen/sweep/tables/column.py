@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Column", "Kind"]
+from hwgen.ir.document import SEAL
+
+__all__ = ["DIGEST", "Column", "Kind"]
 
 Kind = Literal["text", "integer", "number", "truth"]
 
@@ -20,3 +22,9 @@ class Column:
     unit: str
     meaning: str
     key: bool = False
+
+
+DIGEST = Column(
+    SEAL, "text", "", "of the row's other cells: a row that has another one was changed since it was written"
+)
+"""The last column of every table in a file; the program's rows do not have it."""

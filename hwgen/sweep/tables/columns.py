@@ -6,7 +6,7 @@ from hwgen.sweep.tables.column import Column
 
 __all__ = ["COLUMNS", "CURVES", "FORMAT", "STATUS", "traffic_column"]
 
-FORMAT = 5
+FORMAT = 6
 """Version of the tables; it changes when a column changes."""
 
 STATUS = {

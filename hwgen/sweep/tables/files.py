@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from hwgen.ir.document import csv_lines, json_text, write_atomically
+from hwgen.ir.document import SEAL, csv_lines, json_text, row_digest, write_atomically
 from hwgen.sweep.request import Outcome
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.tables.column import Column
@@ -54,7 +54,7 @@ def write_results(folder: Path, outcome: Outcome, question: Asked) -> Tables:
         provenance = {"format": schema()["format"], "kind": "provenance", "questions": tables.questions}
         write_atomically(folder / "schema.json", json_text(schema()))
         write_atomically(folder / "provenance.json", json_text(provenance))
-        named = tables.named()
+        named = {name: [{**row, SEAL: row_digest(row)} for row in table] for name, table in tables.named().items()}
         if not writes_parquet():
             write_atomically(rows_file(folder), json_text(named))
         for name, table in reversed(named.items()):

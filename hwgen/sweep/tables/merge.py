@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.ir.builtin import how_to_install
-from hwgen.ir.document import InputError
+from hwgen.ir.document import SEAL, InputError, row_digest
 from hwgen.sweep.rows import Cells, completed
 from hwgen.sweep.tables.areas import AREA_NAMES, AREAS
-from hwgen.sweep.tables.column import Column
+from hwgen.sweep.tables.column import DIGEST, Column
 from hwgen.sweep.tables.columns import COLUMNS, CURVES, FORMAT
 from hwgen.sweep.tables.pipelines import FRONTS, PIPELINES
 from hwgen.tools.toolchain import ToolError
@@ -19,20 +19,24 @@ from hwgen.tools.toolchain import ToolError
 __all__ = ["ADDED", "TABLES", "Tables", "known_tables", "rows_file", "schema", "writes_parquet"]
 
 TABLES: dict[str, Sequence[Column]] = {
-    "results": COLUMNS,
-    "curves": CURVES,
-    "pipelines": PIPELINES,
-    "fronts": FRONTS,
-    "areas": AREAS,
+    name: (*columns, DIGEST)
+    for name, columns in {
+        "results": COLUMNS,
+        "curves": CURVES,
+        "pipelines": PIPELINES,
+        "fronts": FRONTS,
+        "areas": AREAS,
+    }.items()
 }
 """The tables of a folder, by the names of their files. It has those that have rows."""
 KINDS = ("shared", "per-layer", "hwce", "cluster")
-BEFORE_OBJECTIVES, BEFORE_AREAS = 3, 4
-"""Versions of the tables: when every HWC was that of the least traffic; when what was synthesised had no blocks."""
+BEFORE_OBJECTIVES, BEFORE_AREAS, BEFORE_DIGESTS = 3, 4, 5
+"""Versions of the tables: when every HWC was that of the least traffic; when what was synthesised had no blocks; when
+rows had no digest."""
 ADDED = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
          "fewest_cycles", "energy_predicted", "energy_measured")  # fmt: skip
 """Columns that there were none of `BEFORE_OBJECTIVES`."""
-MISSING = {BEFORE_OBJECTIVES: {*ADDED, "design"}, BEFORE_AREAS: {"design"}}
+MISSING = {BEFORE_OBJECTIVES: {*ADDED, "design"}, BEFORE_AREAS: {"design"}, BEFORE_DIGESTS: set()}
 HARDWARE = ("hardware_lanes", "hardware_order", "macs")
 MODELLED = tuple(
     column.name
@@ -140,9 +144,12 @@ def rows_file(folder: Path) -> Path:
     return folder / "store" / "tables.json"
 
 
-def known_tables(folder: Path) -> Tables:
+def known_tables(folder: Path, tell: Callable[[str], object] = lambda line: None) -> Tables:
     """The tables that a folder has so far; `InputError` if they are of another version, `ToolError` if they are
-    Parquet and pyarrow is not there."""
+    Parquet and pyarrow is not there.
+
+    Rows that are not as they were written are not among them; ``tell`` is called with a line for each.
+    """
     there = {name: file for name in TABLES if (file := folder / f"{name}.parquet").exists()}
     kept = rows_file(folder)
     if not there and not kept.exists():
@@ -156,6 +163,9 @@ def known_tables(folder: Path) -> Tables:
         provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
         found: dict[str, list[Cells]] = {name: [] for name in TABLES}
         found |= _parquet(there) if there else json.loads(kept.read_text(encoding="utf-8"))
+        if known["format"] == FORMAT:
+            files = {name: there.get(name, kept) for name in TABLES}
+            found = {name: _believed(rows, files[name], name, tell) for name, rows in found.items()}
         rows = [_of_today(row) for row in found["results"]]
         more = (found[name] for name in ("pipelines", "fronts", "areas"))
         return Tables(rows, found["curves"], provenance["questions"], *more)
@@ -172,6 +182,32 @@ def _parquet(files: Mapping[str, Path]) -> dict[str, list[Cells]]:
     import pyarrow.parquet
 
     return {name: pyarrow.parquet.read_table(file).to_pylist() for name, file in files.items()}
+
+
+_TOGETHER = {"pipelines": "stack", "fronts": "memory_bytes", "areas": "block"}
+"""The column within which rows of a table are known only together."""
+
+
+def _believed(rows: Sequence[Cells], file: Path, name: str, tell: Callable[[str], object]) -> list[Cells]:
+    """The rows that are as they were written, without their digests, and without those known only together with
+    others that are not."""
+    wrong = [(number, row) for number, row in enumerate(rows, 1) if row.get(SEAL) != row_digest(row)]
+    for number, row in wrong:
+        parts = [
+            row.get(cell) for cell in ("set", "configuration", "buffer_bytes", "layer", "stack", "design", "block")
+        ]
+        named = " ".join(str(part) for part in parts if part is not None)
+        why = "without a digest" if row.get(SEAL) is None else "changed since it was written"
+        tell(f"{file}: row {number} ({named}): {why}: not believed, made anew where it is wanted")
+    bare = [{cell: value for cell, value in row.items() if cell != SEAL} for row in rows]
+    key = [column.name for column in TABLES[name] if column.key and column.name != _TOGETHER.get(name)]
+    doubtful = [[row.get(cell) for cell in key] for _, row in wrong] if name in _TOGETHER else []
+    numbers = {number for number, _ in wrong}
+    return [
+        row
+        for number, row in enumerate(bare, 1)
+        if number not in numbers and [row.get(cell) for cell in key] not in doubtful
+    ]
 
 
 def _readable(known: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, row_digest
 from hwgen.ir.schedule import Schedule
 from hwgen.report.sweep.groups import Group, groups_of, label_of, labels_of, pareto
 from hwgen.report.sweep.page import nest_text
@@ -49,7 +49,7 @@ def test_unreadable_results_are_refused(run: Run, tmp_path: Path) -> None:
     refused(run(*broken("results.csv", lambda text: text[9:])), "results.csv: expected the columns of schema.json")
     refused(run(*broken("results.csv", lambda text: text.splitlines()[0] + "\n")), "expected at least one row")
     refused(
-        run(*broken("results.csv", lambda text: text + "p,ok\n")), f"row 13: expected {len(COLUMNS)} cells, got 2"
+        run(*broken("results.csv", lambda text: text + "p,ok\n")), f"row 13: expected {len(COLUMNS) + 1} cells, got 2"
     )
     refused(
         run(*broken("results.csv", lambda text: text.replace(",512,", ",many,", 1))),
@@ -158,10 +158,11 @@ def test_the_page_needs_nothing_else(run: Run, tmp_path: Path) -> None:
 def test_what_a_string_holds_stays_a_string(run: Run, tmp_path: Path) -> None:
     folder = results(tmp_path / "sweep")
     with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
-        lines = list(csv.reader(file))
-    lines[1][lines[0].index("reason")] = "</script><script>alert(1)</script>"
+        header, first, *rest = list(csv.reader(file))
+    first[header.index("reason")] = "</script><script>alert(1)</script>"
+    first[-1] = row_digest({**load_results(folder).rows[0], "reason": first[header.index("reason")]})
     with (folder / "results.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(lines)
+        csv.writer(file, lineterminator="\n").writerows([header, first, *rest])
     assert run("report", folder, "-o", tmp_path / "page").status == 0
     text = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
     assert text.count("</script>") == 2

@@ -47,7 +47,7 @@ class Running:
         """Refuse before anything is done: a tool is missing, or the folder has other results."""
         if simulate:
             require_tools("verilator", waves=False)
-        known_tables(self.folder)
+        known_tables(self.folder, lambda line: sys.stderr.write(printable(line) + "\n"))
         if not writes_parquet():
             sys.stderr.write(f"tables as CSV alone: Parquet needs pyarrow ({how_to_install('sweep')})\n")
 

@@ -1,0 +1,211 @@
+"""Kept results that were edited: no command believes them, whether their digest is there or was removed."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+import yaml
+
+from hwgen.ir.document import SEAL
+from hwgen.sweep.attempt import environment
+from tests.campaigns.test_hwc import ROWS
+from tests.cli.command_line import Run, refused
+from tests.sweep.inline import open_inline
+
+SWEEP = ("sweep", "set.yaml", "--per-layer", "--objective", "traffic", "--lanes", "x16", "-j", "1", "-o", "out")
+HERE = (*SWEEP, "--buffers", "512")
+REGRESS = ("regress", "set.yaml", "--per-layer", "--buffer", "512", "-j", "1", "-o", "regressed")
+KEPT, REMOVED = "digest kept", "digest removed"
+both = pytest.mark.parametrize("digest", [KEPT, REMOVED])
+
+pytestmark = pytest.mark.usefixtures("kernels_of_plans")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a layer was swept and regressed, through the RTL."""
+    folder = tmp_path_factory.mktemp("finished")
+    table = {"format": 1, "kind": "layer_list", "network": "small", "layers": ROWS[1:2]}
+    (folder / "set.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
+    for command in (HERE, REGRESS):
+        program = [sys.executable, "-c", "from hwgen.cli import main; main()", *command]
+        done = subprocess.run(program, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def there(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, in which commands run; the steps of a sweep in this process, and pages without images."""
+    shutil.copytree(finished, tmp_path / "there")
+    monkeypatch.chdir(tmp_path / "there")
+    monkeypatch.setattr("hwgen.sweep.work.open_farm", open_inline)
+    monkeypatch.setattr("hwgen.cli.commands.report.figures_of", lambda results: {})
+    return tmp_path / "there"
+
+
+def edited(document: dict[str, Any], change: Callable[[dict[str, Any]], object], digest: str) -> str:
+    change(document)
+    if digest == REMOVED:
+        del document[SEAL]
+    return json.dumps(document)
+
+
+def fewer_bytes(result: dict[str, Any]) -> None:
+    result["measured"]["tcdm"]["I"]["read"]["bytes"] -= 8
+
+
+def fewer_cycles(result: dict[str, Any]) -> None:
+    result["cycles"]["measured"] //= 2
+
+
+def figures(table: Path) -> list[dict[str, str]]:
+    """The cells that do not depend on the time that a run took."""
+    with table.open(encoding="utf-8", newline="") as file:
+        return [{name: cell for name, cell in row.items() if name != SEAL} for row in csv.DictReader(file)]
+
+
+@both
+@pytest.mark.parametrize("change", [fewer_bytes, fewer_cycles])
+def test_a_step_of_a_sweep_is_made_anew(
+    run: Run, there: Path, change: Callable[[dict[str, Any]], object], digest: str
+) -> None:
+    before = figures(there / "out" / "results.csv")
+    (file,) = [
+        file
+        for file in (there / "out" / "store").glob("??/*.json")
+        if "measured" in json.loads(file.read_text(encoding="utf-8")).get("value", ())
+    ]
+    record = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(edited(record, lambda data: change(data["value"]), digest), encoding="utf-8")
+    answer = run(*HERE)
+    assert answer.status == 0
+    (line,) = [line for line in answer.err.splitlines() if "is not as it was written: made anew" in line]
+    assert str(file) in line
+    assert "point" in line
+    assert figures(there / "out" / "results.csv") == before
+    assert run(*HERE).err == ""
+
+
+@both
+def test_no_record_of_a_store_is_believed(run: Run, there: Path, digest: str) -> None:
+    """Plans and curves, too."""
+    before = figures(there / "out" / "results.csv"), figures(there / "out" / "curves.csv")
+    files = list((there / "out" / "store").glob("??/*.json"))
+    for file in files:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(edited(record, lambda data: data["value"].update(more=1), digest), encoding="utf-8")
+    answer = run(*HERE)
+    assert answer.status == 0
+    assert answer.err.count("is not as it was written: made anew") == len(files) >= 3
+    assert (figures(there / "out" / "results.csv"), figures(there / "out" / "curves.csv")) == before
+
+
+CELLS = {"tcdm_I_read_bytes_measured": 8, "total_bytes_measured": 8, "cycles_measured": 100, "buffer_bytes": 256}
+
+
+@pytest.mark.parametrize(("cell", "digest"), [*((cell, KEPT) for cell in CELLS), ("cycles_measured", REMOVED)])
+def test_a_row_as_csv_is_named(run: Run, there: Path, cell: str, digest: str) -> None:
+    assert run("report", "out", "-o", "page").status == 0
+    table = there / "out" / "results.csv"
+    with table.open(encoding="utf-8", newline="") as file:
+        header, row = csv.reader(file)
+    row[header.index(cell)] = str(int(row[header.index(cell)]) - CELLS[cell])
+    if digest == REMOVED:
+        row[header.index(SEAL)] = ""
+    with table.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, row])
+    answer = run("report", "out", "-o", "page")
+    assert answer.status == 1
+    assert "out/results.csv: row 1: changed since it was written" in answer.out
+    # A sweep writes the table anew, from what is kept.
+    assert run(*HERE).status == 0
+    assert run("report", "out", "-o", "page").status == 0
+
+
+def test_a_csv_without_digests_is_refused(run: Run, there: Path) -> None:
+    table = there / "out" / "results.csv"
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = [row[:-1] for row in csv.reader(file)]
+    with table.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    refused(run("report", "out", "-o", "page"), "out/results.csv: expected the columns of schema.json")
+
+
+@both
+@pytest.mark.parametrize("parquet", [True, False], ids=["Parquet", "JSON"])
+@pytest.mark.parametrize("cell", ["total_bytes_measured", "cycles_measured"])
+def test_a_row_that_is_kept_for_later_sweeps_is_left_out(
+    run: Run, there: Path, cell: str, digest: str, parquet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a row, of another sweep, would go into the tables of the next one."""
+    if not parquet:
+        for kept in (there / "out").glob("*.parquet"):
+            kept.unlink()
+        for module in ("merge", "files"):
+            monkeypatch.setattr(f"hwgen.sweep.tables.{module}.writes_parquet", lambda: False)
+        monkeypatch.setattr("hwgen.cli.commands.sweep.running.writes_parquet", lambda: False)
+        assert run(*HERE).status == 0
+    file = there / "out" / ("results.parquet" if parquet else "store/tables.json")
+    tables = json.loads(file.read_text(encoding="utf-8")) if not parquet else {}
+    rows = pyarrow.parquet.read_table(file).to_pylist() if parquet else tables["results"]
+    rows[0][cell] -= CELLS[cell]
+    if digest == REMOVED:
+        rows[0][SEAL] = None
+    if parquet:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    else:
+        file.write_text(json.dumps(tables), encoding="utf-8")
+    answer = run("report", "out", "-o", "page")
+    assert answer.status == 1
+    assert f"{file.relative_to(there)}: row 1 (set per-layer" in answer.out
+    answer = run(*SWEEP, "--buffers", "1KiB")
+    assert answer.status == 0
+    (line,) = [line for line in answer.err.splitlines() if "not believed" in line]
+    assert f"{file.relative_to(there)}: row 1 (set per-layer" in line
+    assert [row["buffer_bytes"] for row in figures(there / "out" / "results.csv")] == ["1024"]
+    assert run("report", "out", "-o", "page").status == 0
+
+
+@both
+@pytest.mark.parametrize("change", [fewer_bytes, fewer_cycles])
+def test_a_line_of_a_ledger_is_made_anew(
+    run: Run, there: Path, change: Callable[[dict[str, Any]], object], digest: str
+) -> None:
+    ledger = there / "regressed" / "results.jsonl"
+    kept = ledger.read_text(encoding="utf-8")
+    ledger.write_text(edited(json.loads(kept), change, digest) + "\n", encoding="utf-8")
+    answer = run(*REGRESS, "--json")
+    assert answer.status == 0
+    (line,) = [line for line in answer.err.splitlines() if "not believed" in line]
+    assert "regressed/results.jsonl: line 1 (per-layer 512 point): " in line
+    assert answer.json["simulated"] == 1
+    (result,) = answer.json["results"]
+    before = json.loads(kept)
+    assert [result[name] for name in ("measured", "cycles")] == [before[name] for name in ("measured", "cycles")]
+    again = run(*REGRESS, "--json")
+    assert (again.status, again.err, again.json["simulated"]) == (0, "", 0)
+
+
+@both
+def test_a_plan_is_made_anew(run: Run, there: Path, digest: str) -> None:
+    """The optimum in it, by which traffic is divided, is not checked by any count."""
+    (plan,) = (there / "regressed" / "plans").glob("*.json")
+    header, _, text = plan.read_text(encoding="utf-8").partition("\n")
+    optimum = f'"point": {json.loads(text)["optima"]["point"]}'
+    assert optimum in text
+    changed = text.replace(optimum, '"point": 4')
+    plan.write_text(f"{header}\n{changed}" if digest == KEPT else changed, encoding="utf-8")
+    answer = run(*REGRESS, "--json")
+    assert (answer.status, answer.json["simulated"]) == (0, 0)
+    assert f"{plan.relative_to(there)}: damaged" in answer.err
+    assert answer.json["configurations"][0]["ratio"] < 10
+    assert run(*REGRESS).err == ""
