@@ -1,7 +1,7 @@
 """How little traffic one loop order for all 68 rows can have, where the goals of busy HWCs are out of its reach.
 
-For each size in `hwgen.campaigns.goals.NEAREST`: the least sum of the rows' bytes over all orders of the ten loops
-and marker places that all rows share, relative to the optima, by branch and bound over all shapes of the lanes.
+For each size in `hwgen.studies.regress.goals.NEAREST`: the least sum of the rows' bytes over all orders of the ten
+loops and marker places that all rows share, relative to the optima, by branch and bound over all shapes of the lanes.
 Each row has its own steps and its own division of the memories, and there is no demand on cycles: an HWC, which has
 one division, moves no less. Mark: above the goal, so that what is listed in `NEAREST` has to be. Printed beside it,
 on the lanes that have it: the least of two orders, each row in the better one, and of an order for each row; and the
@@ -13,7 +13,6 @@ import time
 
 import numpy as np
 
-from hwgen.campaigns.goals import GOALS, NEAREST
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.schedule import Bits
 from hwgen.readers.layer_sets import load_layer_set
@@ -22,6 +21,7 @@ from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import least_of_each
 from hwgen.search.hwc.order_candidates import LayerSet
 from hwgen.search.hwc.shared import layer_set_of
+from hwgen.studies.regress.goals import GOALS, NEAREST
 
 WITHIN, SHARE = 3.0, 0.1
 """A layer in the better of two orders takes at most `WITHIN` times its optimum plus `SHARE` of all optima's sum."""

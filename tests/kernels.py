@@ -10,8 +10,8 @@ from typing import Any
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
-from hwgen.campaigns.plans import Configuration, make_plan
 from hwgen.ir.layer import Layer
+from hwgen.studies.regress.plans import Configuration, make_plan
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import cache_room
 

@@ -1,1 +1,1 @@
-"""Regressions: many layers, clusters and pipelines in the simulator, each result kept as soon as it is there."""
+"""The layers of a quantised network: where each runs, and their runs."""

@@ -11,7 +11,6 @@ import typer
 from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import MoverParameters
-from hwgen.campaigns.pipeline_cases import CaseSize
 from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
 from hwgen.cli.pipelines import dram_port
 from hwgen.ir.document import json_text, write_atomically
@@ -20,7 +19,7 @@ from hwgen.lower.pipeline.program import KINDS
 from hwgen.lower.pipeline.solution import read_solution
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["cosim_stacks", "print_accesses", "print_sizes", "print_stacks"]
+__all__ = ["cosim_stacks", "print_accesses", "print_stacks"]
 
 
 def cosim_stacks(
@@ -104,19 +103,3 @@ def print_accesses(results: Sequence[dict[str, Any]]) -> None:
         for result in results
     ]
     print_table("Accesses of the DRAM", ["stack", *(name.replace("_", " ") for name in names)], rows)
-
-
-def print_sizes(sizes: Sequence[tuple[str, CaseSize]]) -> None:
-    """Print which parts of published networks are simulated, by name, and at which sizes."""
-    rows: list[list[object]] = [
-        [name, _shape(size.input), _shape(size.published_input), "all" if size.divisor == 1 else f"1/{size.divisor}",
-         size.macs, size.published_macs, "as published" if size.is_published else "cut down"]
-        for name, size in sizes
-    ]  # fmt: skip
-    columns = ["stack", "input", "input published", "channels", "MACs", "MACs published", "what it is"]
-    wide = ["channels", "MACs published", "input published"]
-    print_table("What is simulated (inputs: channels x height x width)", columns, rows, wide=wide)
-
-
-def _shape(sizes: tuple[int, int, int]) -> str:
-    return " x ".join(map(str, sizes))

@@ -17,7 +17,6 @@ from cosim.hwc.comparison import LayerResult
 from cosim.sim.build import HARNESS
 from hwgen.arch.dram import Dram
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.ledger import Ledger
 from hwgen.cli.console import note, printable, progress
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
@@ -27,6 +26,7 @@ from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.papers.own_cluster import OwnCase, OwnRun, own_hardware
 from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.ledger import Ledger
 
 __all__ = ["DEFAULT", "calibrated", "cycles_on", "simulated"]
 

@@ -35,7 +35,7 @@ def allowed(cell: str) -> set[str]:
     """The rooms that a cell of the map allows."""
     names = {name.replace("/", ".") for name in re.findall(r"`([\w/]+)`", cell)}
     if cell.startswith("everything"):
-        return set(ROOMS) - {"hwgen.papers"}
+        return set(ROOMS) - {"hwgen", *(f"hwgen.{name}" for name in names)}
     rooms = {name if name == "cosim" else f"hwgen.{name}" for name in names}
     return rooms | ROOMS["cosim"] if cell.startswith("what `cosim` may") else rooms
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-import hwgen.campaigns.pipeline as regression
 import hwgen.papers.goetschalckx.command_rtl as pipelines
+import hwgen.studies.regress.pipeline as regression
 from cosim.pipeline.build import PipelineBuild
-from hwgen.campaigns.pipeline_cases import small_cases
 from hwgen.ir.lanes import Lanes
 from hwgen.papers.goetschalckx.pipelines import PipelineRow, pipeline_claims
 from hwgen.papers.yang import measured
 from hwgen.papers.yang.measured import FULL, ClusterRow, DesignScale, cluster_claims
 from hwgen.readers.layer_sets import load_layer_set
-from tests.campaigns.test_pipeline import NAMES
+from hwgen.studies.regress.pipeline_cases import small_cases
 from tests.cli.command_line import Run
 from tests.cli.hierarchies.test_design import LAYERS
+from tests.studies.regress.test_pipeline import NAMES
 
 WHOLE = PipelineRow("vgg", 1, True, 117_123, 950_000, 0, 0, 300, True, 5_000)
 TILED = replace(WHOLE, tiles=2, rings=60_000, overlap=40_000)
@@ -45,7 +45,7 @@ def test_claims_of_a_designed_cluster() -> None:
 
 @pytest.mark.usefixtures("icarus")
 def test_small_stacks_are_simulated(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the pipeline of `tests.campaigns.test_pipeline`."""
+    """On the pipeline of `tests.studies.regress.test_pipeline`."""
     monkeypatch.setattr(pipelines, "small_cases", lambda: [case for case in small_cases() if case.name in NAMES])
     monkeypatch.setattr(regression, "PipelineBuild", lambda parts: PipelineBuild(parts, "icarus"))
     answer = run("paper", "goetschalckx-2019", "--rtl", "--small", "-o", tmp_path, "--json")

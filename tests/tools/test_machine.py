@@ -7,7 +7,7 @@ import pytest
 from hwgen.cli import jobs
 from hwgen.cli.jobs import fitting_jobs
 from hwgen.ir.document import InputError
-from hwgen.sweep.farm import Place
+from hwgen.studies.sweep.farm import Place
 from hwgen.tools.machine import free_memory, processors
 from tests.cli.command_line import Run
 
@@ -79,7 +79,7 @@ def test_a_sweep_starts_as_many_workers_as_fit(run: Run, tmp_path: Path, monkeyp
         def run(self) -> None:
             raise InputError("no more of this")
 
-    monkeypatch.setattr("hwgen.cli.commands.sweep.sweep.Sweep", Started)
+    monkeypatch.setattr("hwgen.studies.sweep.command.Sweep", Started)
     monkeypatch.setattr(jobs, "processors", lambda: 3)
     monkeypatch.setattr(jobs, "free_memory", lambda: None)
     sweep = ("sweep", "lenet:C1", "--buffer", "512", "--no-sim", "-o", tmp_path / "out", "-j", 100)

@@ -8,7 +8,6 @@ import typer
 import hwgen.ir
 import hwgen.model
 import hwgen.search
-from hwgen.campaigns.ledger import Ledger
 from hwgen.campaigns.network import weighted
 from hwgen.cli.commands.design_clusters import cores_of, design_cluster
 from hwgen.cli.console import Json, buffer_sizes, claim_folder, note, print_json, print_table, progress, size_text
@@ -27,6 +26,7 @@ from hwgen.report.design_front import front_picture
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_tasks
 from hwgen.search.hierarchy.design import TABLE, Design, DesignSpace, Point, design_of, table_sizes
 from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.ledger import Ledger
 
 __all__ = ["design"]
 

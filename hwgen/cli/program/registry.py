@@ -36,7 +36,7 @@ class Entry:
 
     @property
     def installed(self) -> bool:
-        """Whether its room is there: the core works without the rooms that reproduce publications."""
+        """Whether its room is there: the core works without the annexes, papers and studies."""
         return find_spec(self.room) is not None
 
     @property
@@ -83,14 +83,14 @@ COMMANDS = {
         Entry("demo", "demo"),
         Entry("paper", "command", room="hwgen.papers"),
         Entry("depth-first", "depth_first"),
-        Entry("regress", "regress.hwc"),
-        Entry("regress-stacks", "regress.pipelines"),
-        Entry("regress-ways", "regress.depth_first_gain"),
-        Entry("regress-clusters", "regress.clusters"),
+        Entry("regress", "regress.command", room="hwgen.studies"),
+        Entry("regress-stacks", "regress.command_pipelines", room="hwgen.studies"),
+        Entry("regress-ways", "regress.command_depth_first_gain", room="hwgen.studies"),
+        Entry("regress-clusters", "regress.command_clusters", room="hwgen.studies"),
         Entry("synth", "synth"),
         Entry("calibrate", "calibrate"),
-        Entry("sweep", "sweep.sweep"),
-        Entry("report", "report"),
+        Entry("sweep", "sweep.command", room="hwgen.studies"),
+        Entry("report", "sweep.report.command", room="hwgen.studies"),
         Entry("cache", "cache"),
     )
 }

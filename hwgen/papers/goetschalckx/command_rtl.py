@@ -5,13 +5,13 @@ from typing import Any
 
 import typer
 
-from hwgen.campaigns.pipeline import StackRegression
-from hwgen.campaigns.pipeline_cases import PipelineCase, full_size_cases, small_cases
 from hwgen.cli.console import claim_folder, note, printable, progress
 from hwgen.cli.pipelines import dram_port
 from hwgen.papers.answer import answer_rtl
 from hwgen.papers.goetschalckx.pipelines import PipelineRow, pipeline_claims, pipeline_lines
 from hwgen.papers.own_cluster_rtl import DEFAULT
+from hwgen.studies.regress.pipeline import StackRegression
+from hwgen.studies.regress.pipeline_cases import PipelineCase, full_size_cases, small_cases
 
 __all__ = ["goetschalckx_measured"]
 

@@ -21,7 +21,6 @@ from cosim.system.results import judge_system, prepare_system
 from cosim.system.run import run_system
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.system import SystemParameters
-from hwgen.campaigns.ledger import Ledger
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
@@ -29,6 +28,7 @@ from hwgen.lower.system.cycles import system_times
 from hwgen.lower.system.program import compile_system
 from hwgen.lower.system.shares import Partition
 from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.ledger import Ledger
 
 __all__ = ["MappingCampaign", "MappingCase", "MappingResult"]
 

@@ -8,9 +8,6 @@ from typing import Any
 import typer
 
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.cluster import kept_results, regression_cases
-from hwgen.campaigns.hwc import expected_rows, kept_configurations
-from hwgen.campaigns.plans import Configuration
 from hwgen.cli.console import claim_folder, note, printable, progress
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
@@ -53,6 +50,9 @@ from hwgen.papers.stoutchinin.rows import (
 )
 from hwgen.papers.stoutchinin.utilisation import busy_lanes
 from hwgen.readers.layer_sets import load_layer_set
+from hwgen.studies.regress.cluster import kept_results, regression_cases
+from hwgen.studies.regress.hwc import expected_rows, kept_configurations
+from hwgen.studies.regress.plans import Configuration
 
 __all__ = ["stoutchinin", "stoutchinin_measured"]
 

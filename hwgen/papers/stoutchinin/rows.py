@@ -14,7 +14,6 @@ from statistics import median
 from typing import Literal
 
 from hwgen.arch.hwc import ALONG_X
-from hwgen.campaigns.published_nests import FIG8, hwce, hwce_stripe
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
@@ -23,6 +22,7 @@ from hwgen.model.core.access import predict
 from hwgen.model.core.bounds import bounds
 from hwgen.papers.stoutchinin.model import Reading, best_baselines
 from hwgen.search.core.batch import Request, search_layers
+from hwgen.studies.regress.published_nests import FIG8, hwce, hwce_stripe
 
 __all__ = [
     "HWC_BYTES",

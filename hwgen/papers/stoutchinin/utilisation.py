@@ -7,7 +7,6 @@ loops of Fig. 8 and 16 lanes along x; and one HWC whose lanes lie along m and x,
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hwgen.campaigns.published_nests import FIG8
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
@@ -16,6 +15,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.papers.stoutchinin.rows import HWC_BYTES, Search
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.hwc.utilisation import plan_shared
+from hwgen.studies.regress.published_nests import FIG8
 
 __all__ = ["DEMAND", "LANES_CHOSEN", "BusyLanes", "CyclesOf", "busy_lanes"]
 

@@ -10,7 +10,7 @@ from hwgen.report.run.rows import MACS, UNITS, VECTOR, Amounts, LayerRow, layer_
 __all__ = ["run_page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
-SWEEP_STYLE = PARTS.parents[1] / "sweep" / "page_parts" / "page.css"
+SWEEP_STYLE = PARTS.parents[1] / "page_parts" / "page.css"
 """The colours, and the look of text and tables."""
 OPERANDS = {"I": ("I", "inputs"), "W": ("W", "weights"), "O": ("O", "outputs"), "B": ("bias", "biases and scales")}
 """Tensor classes: colour and name."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import hwgen.campaigns.cluster
+import hwgen.studies.regress.cluster
 from hwgen.ir.hardware import save_hardware
 from hwgen.ir.schedule import save_schedule
 from hwgen.lower.system.choice import fastest_partition
@@ -71,8 +71,8 @@ def test_every_partition_is_run_and_the_last_one_stalled(
         }
         return [SimpleNamespace(as_json=lambda: found)]
 
-    monkeypatch.setattr(hwgen.campaigns.cluster, "generated_cluster", repr)
-    monkeypatch.setattr(hwgen.campaigns.cluster, "cosimulate_systems", simulated)
+    monkeypatch.setattr(hwgen.studies.regress.cluster, "generated_cluster", repr)
+    monkeypatch.setattr(hwgen.studies.regress.cluster, "cosimulate_systems", simulated)
     answer = run("regress-clusters", *arguments, "--clusters", "4", "-o", tmp_path / "results")
     ways = ["KS", "KS&OFM", "OFM"]
     assert asked == [*((4, way, True, False) for way in ways), (4, "OFM", True, True)]

@@ -15,10 +15,10 @@ import pytest
 import yaml
 
 from hwgen.ir.document import SEAL
-from hwgen.sweep.attempt import environment
-from tests.campaigns.test_hwc import ROWS
+from hwgen.studies.sweep.attempt import environment
 from tests.cli.command_line import Run, refused
-from tests.sweep.inline import open_inline
+from tests.studies.regress.test_hwc import ROWS
+from tests.studies.sweep.inline import open_inline
 
 SWEEP = ("sweep", "set.yaml", "--per-layer", "--objective", "traffic", "--lanes", "x16", "-j", "1", "-o", "out")
 HERE = (*SWEEP, "--buffers", "512")
@@ -47,8 +47,8 @@ def there(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     """A copy of it, in which commands run; the steps of a sweep in this process, and pages without images."""
     shutil.copytree(finished, tmp_path / "there")
     monkeypatch.chdir(tmp_path / "there")
-    monkeypatch.setattr("hwgen.sweep.work.open_farm", open_inline)
-    monkeypatch.setattr("hwgen.cli.commands.report.figures_of", lambda results: {})
+    monkeypatch.setattr("hwgen.studies.sweep.work.open_farm", open_inline)
+    monkeypatch.setattr("hwgen.studies.sweep.report.command.figures_of", lambda results: {})
     return tmp_path / "there"
 
 
@@ -151,8 +151,8 @@ def test_a_row_that_is_kept_for_later_sweeps_is_left_out(
         for kept in (there / "out").glob("*.parquet"):
             kept.unlink()
         for module in ("merge", "files"):
-            monkeypatch.setattr(f"hwgen.sweep.tables.{module}.writes_parquet", lambda: False)
-        monkeypatch.setattr("hwgen.cli.commands.sweep.running.writes_parquet", lambda: False)
+            monkeypatch.setattr(f"hwgen.studies.sweep.tables.{module}.writes_parquet", lambda: False)
+        monkeypatch.setattr("hwgen.studies.sweep.command_running.writes_parquet", lambda: False)
         assert run(*HERE).status == 0
     file = there / "out" / ("results.parquet" if parquet else "store/tables.json")
     tables = json.loads(file.read_text(encoding="utf-8")) if not parquet else {}

@@ -13,11 +13,11 @@ from cosim.pipeline.comparison import run_stacks
 from cosim.pipeline.run import END, POLL, READ, WAIT, WRITE
 from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.pipeline import pipeline_registers
-from hwgen.campaigns.pipeline_cases import PipelineCase, whole_stack
 from hwgen.export.driver.files import driver_files
 from hwgen.export.registers.files import register_files
 from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.movers import settings_by_tile
+from hwgen.studies.regress.pipeline_cases import PipelineCase, whole_stack
 from tests.cosim.driver.test_drivers import BUSY, FAILED, HERE, OK, STRICT, connected, written
 from tests.cosim.pipeline.test_pipelines import prepared
 

@@ -16,9 +16,9 @@ from hwgen.arch.pipeline import MoverParameters
 from hwgen.arch.pipeline.movers import movers_of
 from hwgen.arch.registers.control import Status, error_of
 from hwgen.arch.registers.errors import PipelineError
-from hwgen.campaigns.pipeline_cases import small_cases
 from hwgen.lower.pipeline.cycles import predict_on_dram
 from hwgen.lower.pipeline.sharing import shared_pipeline
+from hwgen.studies.regress.pipeline_cases import small_cases
 from hwgen.tools.toolchain import Simulator
 from tests.random.depth_first import DRAMS, random_stacks
 

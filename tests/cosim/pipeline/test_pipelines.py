@@ -15,10 +15,10 @@ from cosim.pipeline.run import PipelineResult
 from hwgen.arch.pipeline import JoinStage
 from hwgen.arch.registers.control import error_of
 from hwgen.arch.registers.errors import PipelineError
-from hwgen.campaigns.pipeline_cases import PipelineCase, small_cases, whole_stack
 from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.sharing import shared_pipeline
 from hwgen.model.pipeline.cost import stack_cost
+from hwgen.studies.regress.pipeline_cases import PipelineCase, small_cases, whole_stack
 from hwgen.tools.toolchain import Simulator
 from tests.random.depth_first import random_stacks
 

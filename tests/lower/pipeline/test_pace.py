@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from hwgen.campaigns.pipeline_cases import PARTS, Part
 from hwgen.lower.pipeline.cycles import predict_tile
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.pace import slowest_stage, stage_cycles
@@ -11,6 +10,7 @@ from hwgen.lower.pipeline.solution import Solution
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Graph, Span
+from hwgen.studies.regress.pipeline_cases import PARTS, Part
 
 
 def rows_alone(part: Part, factor: int) -> Iterator[tuple[str, PipelineProgram]]:

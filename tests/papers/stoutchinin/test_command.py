@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import hwgen.search.core.batch
-from hwgen.campaigns.published_nests import hwce
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import predict
@@ -29,6 +28,7 @@ from hwgen.papers.stoutchinin.sampling import least_by_order, powers_of_two, pub
 from hwgen.papers.stoutchinin.utilisation import BusyLanes, busy_lanes
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
+from hwgen.studies.regress.published_nests import hwce
 from tests.cli.command_line import Run, refused
 
 TINY = Layer(

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-import hwgen.campaigns.cluster as clusters
 import hwgen.papers.stoutchinin.command as command
+import hwgen.studies.regress.cluster as clusters
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.cluster import LEDGER, kept_results, regression_cases
-from hwgen.campaigns.published_nests import hwce
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Access, Counts
@@ -28,8 +26,10 @@ from hwgen.papers.stoutchinin.measured import (
     measured_readme,
 )
 from hwgen.readers.layer_sets import load_layer_set
-from tests.campaigns.test_hwc import ROWS
+from hwgen.studies.regress.cluster import LEDGER, kept_results, regression_cases
+from hwgen.studies.regress.published_nests import hwce
 from tests.cli.command_line import Run, refused
+from tests.studies.regress.test_hwc import ROWS
 
 NARROW = RowOnCluster(8, "a", 4, 16, 640_000, 12_500, equal=True)
 """51.2 multiply-accumulates in a cycle, of 64."""

@@ -1,1 +1,0 @@
-"""``hwgen regress`` and the regressions of clusters and pipelines."""

@@ -1,0 +1,1 @@
+"""Studies: many points or many runs, with their commands; the core works without them."""

@@ -1,0 +1,87 @@
+"""Stacks of published networks on their pipelines in the simulator, their results kept line by line.
+
+`hwgen.studies.regress.pipeline_cases` says what is simulated: two stacks as published, three with a quarter of the
+channels on smaller maps, and one of these as published on a DRAM.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cosim.pipeline
+import hwgen.lower.pipeline
+from cosim.pipeline.build import HARNESS, PipelineBuild
+from cosim.pipeline.comparison import StackRun, compare, job_of, prepare
+from cosim.pipeline.data import random_network_data
+from cosim.pipeline.pace import pace_of, pace_on_dram
+from cosim.pipeline.run import run_pipelines, sizes_for
+from hwgen.arch.pipeline import MoverParameters
+from hwgen.lower.pipeline.sharing import shared_pipeline
+from hwgen.studies.regress.pipeline_cases import PipelineCase
+from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.ledger import Ledger
+
+__all__ = ["StackRegression"]
+
+RANDOM = 2019
+
+
+@dataclass(frozen=True)
+class StackRegression:
+    """Cases to run. Those that differ in the tiling factor only share one pipeline with room for all of them.
+
+    A result that ``folder`` has for the same pipeline, data and harness is not simulated again. ``rings`` of a
+    result: bytes of the line buffers of the pipeline that is generated for this case alone.
+    """
+
+    cases: tuple[PipelineCase, ...]
+    folder: Path
+    jobs: int = 1
+
+    def run(self, arrived: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
+        """All results, in the order of the cases."""
+        groups = [list(group) for _, group in groupby(self.cases, key=lambda case: case.name.rpartition("_x")[0])]
+        with ThreadPoolExecutor(self.jobs) as pool:
+            found = list(pool.map(lambda group: self._run_group(group, arrived), groups))
+        return [result for results in found for result in results]
+
+    def _run_group(
+        self, cases: Iterable[PipelineCase], arrived: Callable[[dict[str, Any]], None]
+    ) -> list[dict[str, Any]]:
+        cases = list(cases)
+        runs = [_prepared(case) for case in cases]
+        pipeline = shared_pipeline([run.program.parameters for run in runs])
+        runs = [replace(run, pipeline=pipeline) for run in runs]
+        jobs = [replace(job_of(run), pipeline=0) for run in runs]
+        build = PipelineBuild(((pipeline, sizes_for(jobs)),))
+        packages = (cosim.pipeline, hwgen.lower.pipeline)
+        sources = sources_digest([HARNESS, *(Path(package.__path__[0]) for package in packages), Path(__file__)])
+        state = digest_of([build.text, sources])
+        ledger = Ledger(self.folder / "depth_first.jsonl")
+        kept = ledger.load()
+        results = []
+        for case, run, job in zip(cases, runs, jobs, strict=True):
+            key = digest_of([run.name, state, repr(run.dram)])
+            if key not in kept:
+                result = compare(run, *run_pipelines(build, [job]))
+                of = pace_of if case.port is None else pace_on_dram
+                pace = of(result).as_json() if result.passed else None
+                rings = sum(one.elements for one in run.program.parameters.maps)
+                kept[key] = {**result.as_json(), "macs": case.macs, "rings": rings, "pace": pace}
+                ledger.add(key, kept[key])
+            size = {} if case.size is None else {"size": asdict(case.size)}
+            results.append({**kept[key], **size})
+            arrived(results[-1])
+        return results
+
+
+def _prepared(case: PipelineCase) -> StackRun:
+    (stack,) = case.solution.stacks
+    data = random_network_data(case.solution.network, np.random.default_rng(RANDOM), draw_shifts=True)
+    movers, dram = (None, None) if case.port is None else (MoverParameters(case.port.axi_bits), case.port.dram)
+    return prepare(case.name, case.solution, stack, data, macs=case.macs, random=RANDOM, movers=movers, dram=dram)

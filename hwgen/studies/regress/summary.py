@@ -1,0 +1,95 @@
+"""A regression's results in a line for each configuration."""
+
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from hwgen.studies.regress.hwc import Outcome
+from hwgen.studies.regress.plans import Configuration
+
+__all__ = ["Summary", "failures", "summaries"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One configuration.
+
+    Members
+    -------
+    rows, missing, left_out : layers with a result; without one; that the configuration cannot or need not run.
+    differences : rows in which a count is not the predicted one.
+    wrong : rows that fail otherwise: their output, the bus protocol, the status.
+    total_bytes, ratio : I, W and O measured; over the sum of the same rows' optima in the pure model.
+    mean_utilisation, least_utilisation : multiply-accumulates by what the lanes could have done.
+    prediction_error : the largest difference of predicted and measured cycles, by the measured ones.
+    cycles, seconds, cpu_seconds : simulated, and the time of the simulations alone.
+    """
+
+    configuration: Configuration
+    rows: int
+    missing: int
+    left_out: int
+    differences: int
+    wrong: int
+    total_bytes: int
+    ratio: float
+    mean_utilisation: float
+    least_utilisation: float
+    prediction_error: float
+    cycles: int
+    seconds: float
+    cpu_seconds: float
+
+
+def summaries(outcome: Outcome) -> list[Summary]:
+    """One for each configuration that has results."""
+    found = []
+    for plan in outcome.plans:
+        names = [entry.schedule.layer.name for entry in plan.entries]
+        keys = [(plan.configuration, name) for name in names]
+        results = {key[1]: outcome.results[key] for key in keys if key in outcome.results}
+        if results:
+            found.append(_summary(plan.configuration, results, len(names), len(plan.left_out), plan.optima))
+    return found
+
+
+def _summary(
+    configuration: Configuration,
+    results: dict[str, dict[str, Any]],
+    planned: int,
+    left_out: int,
+    optima: dict[str, int],
+) -> Summary:
+    rows = list(results.values())
+    moved = sum(row["total_bytes"] for row in rows)
+    errors = [
+        abs(row["cycles"]["predicted"] - row["cycles"]["measured"]) / max(1, row["cycles"]["measured"])
+        for row in rows
+    ]
+    return Summary(
+        configuration=configuration,
+        rows=len(rows),
+        missing=planned - len(rows),
+        left_out=left_out,
+        differences=sum(not row["equal"] for row in rows),
+        wrong=sum(row["equal"] and not row["passed"] for row in rows),
+        total_bytes=moved,
+        ratio=moved / sum(optima[name] for name in results),
+        mean_utilisation=mean(row["utilisation"] for row in rows),
+        least_utilisation=min(row["utilisation"] for row in rows),
+        prediction_error=max(errors),
+        cycles=sum(row["cycles"]["measured"] for row in rows),
+        seconds=sum(row["seconds"] for row in rows),
+        cpu_seconds=sum(row["cpu_seconds"] for row in rows),
+    )
+
+
+def failures(outcome: Outcome) -> list[str]:
+    """One line for each failure."""
+    lines = [
+        f"{configuration.name}: {layer}: {failure}"
+        for (configuration, layer), result in outcome.results.items()
+        if not result["passed"]
+        for failure in result["failures"] or ["failed"]
+    ]
+    return [*lines, *outcome.failures]

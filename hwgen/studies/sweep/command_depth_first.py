@@ -1,0 +1,73 @@
+"""``hwgen sweep NET --depth-first``: depth-first points in the RTL."""
+
+import typer
+
+from hwgen.cli.commands.depth_first import connected_network
+from hwgen.cli.console import buffer_sizes, printable
+from hwgen.cli.pipelines import dram_port
+from hwgen.ir.document import InputError
+from hwgen.lower.pipeline.lowering import MACS
+from hwgen.model.pipeline.graph import Graph
+from hwgen.studies.sweep.command_running import Running
+from hwgen.studies.sweep.command_tables import print_pipelines
+from hwgen.studies.sweep.depth_first.request import DepthFirstQuestion
+from hwgen.studies.sweep.depth_first.run import DepthFirstSweep
+
+__all__ = ["depth_first_question", "sweep_depth_first"]
+
+MOST_MULTIPLIERS = 1 << 16
+LARGEST_MEMORY = 1 << 40
+
+
+def depth_first_question(
+    name: str,
+    network_set: str,
+    *,
+    own_set: bool,
+    memory: str | None,
+    macs: str | None,
+    dram: str | None,
+    resolution: str | None,
+    phases: bool,
+    stalls: bool,
+    simulate: bool,
+    synthesise: bool,
+    synthesis_seconds: float,
+    seed: int,
+) -> DepthFirstQuestion:
+    """What is asked for; `InputError` if it cannot be."""
+    if memory is None:
+        raise InputError("--memory: expected sizes such as 64KiB,256KiB with --depth-first")
+    memories = buffer_sizes(memory, "--memory", largest=LARGEST_MEMORY)
+    multipliers = _multipliers(macs)
+    port = dram_port(dram)
+    network = connected_network(name, resolution, phases=phases)
+    Graph.of(network)
+    return DepthFirstQuestion(
+        network, network_set, tuple(memories), multipliers, phases=phases, port=port, stalls=stalls,
+        simulate=simulate, synthesise=synthesise, seed=seed, synthesis_seconds=synthesis_seconds, own_set=own_set,
+    )  # fmt: skip
+
+
+def _multipliers(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return (MACS,)
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= MOST_MULTIPLIERS for part in parts):
+        raise InputError(f"--macs: expected numbers such as 64 or 64,128, 1 to {MOST_MULTIPLIERS}, got {text[:40]!r}")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def sweep_depth_first(question: DepthFirstQuestion, running: Running, *, as_json: bool) -> int:
+    """Run it and print it; the exit status."""
+    running.prepare(simulate=question.simulate)
+    outcome, tables = running.run(DepthFirstSweep, question)
+    if as_json:
+        running.print_document(outcome, question, {"pipelines": outcome.pipelines, "fronts": outcome.fronts})
+    else:
+        print_pipelines(outcome.pipelines)
+        for row in outcome.wrong:
+            what = f"{row['memory_bytes']} bytes, {row['multipliers']} multipliers {row['stack'] or ''}".rstrip()
+            typer.echo(printable(f"{what}: {row['status']}: {row['reason']}"))
+        running.print_files("pipelines", outcome.pipelines, tables.pipelines, "fronts.csv, solutions")
+    return 1 if outcome.wrong else 0

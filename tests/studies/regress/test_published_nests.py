@@ -1,0 +1,50 @@
+"""The nests of published engines, counted by hand and by the literal walk."""
+
+from hwgen.ir.counts import Access
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
+from hwgen.model.core.access import predict
+from hwgen.model.core.prediction import PerOperand
+from hwgen.model.core.walk import walk
+from hwgen.studies.regress.published_nests import hwce, hwce_stripe, unbuffered
+
+SMALL = Layer(
+    name="small", input_channels=4, output_channels=6, input_height=8, input_width=8, output_height=6, output_width=6,
+    kernel=(3, 3),
+)  # fmt: skip
+
+
+def test_hwce_by_hand() -> None:
+    found = predict(hwce(SMALL))
+    pairs = 6 * 4
+    assert found.counts["tcdm", "I", "read"].elements == pairs * 64
+    assert found.counts["tcdm", "W", "read"].elements == pairs * 9
+    assert found.counts["tcdm", "O", "write"].elements == 6 * 36
+    assert found.counts["tcdm", "O", "write_partial"].bytes == 6 * 3 * 36 * 4
+    assert found.need == PerOperand(I=3 * 8, W=9, O=1)
+    assert found.counts.differences(walk(hwce(SMALL)).counts) == []
+
+
+def test_hwce_stripes() -> None:
+    assert hwce_stripe(SMALL, 3 * 8 + 9 + 4) == 6
+    assert hwce_stripe(SMALL, 3 * 8 + 9 + 3) == 5
+    assert hwce_stripe(SMALL, 3 * 3 + 9 + 3) is None
+    assert predict(hwce(SMALL, 3)).counts["tcdm", "I", "read"].elements == 6 * 4 * 8 * (5 + 5)
+
+
+def test_hwce_does_not_fit_the_layers_that_the_paper_leaves_out() -> None:
+    first = Layer(
+        name="alexnet_1", input_channels=3, output_channels=96, input_height=224, input_width=224, output_height=55,
+        output_width=55, kernel=(11, 11), stride=(4, 4), padding=(2, 2, 2, 2),
+    )  # fmt: skip
+    assert predict(hwce(first)).need.I == 11 * 224
+    assert predict(hwce(first)).need_bytes.total > 1024
+
+
+def test_without_buffers_every_operation_moves_everything() -> None:
+    counts = predict(unbuffered(SMALL)).counts
+    assert counts["tcdm", "I", "read"] == counts["tcdm", "W", "read"] == Access(SMALL.macs, SMALL.macs, SMALL.macs)
+    assert counts["tcdm", "O", "write_partial"].elements == 6 * 36 * (4 * 9 - 1)
+    lanes = predict(unbuffered(SMALL, lanes=Lanes(x=16)))
+    assert lanes.counts["tcdm", "W", "read"].elements == SMALL.macs // 6
+    assert lanes.iterations == SMALL.macs // 6

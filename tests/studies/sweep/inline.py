@@ -1,0 +1,43 @@
+"""Steps of a sweep done in this process, one after the other: no workers, no time limits."""
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hwgen.ir.document import InputError
+from hwgen.studies.sweep.attempt import Order
+from hwgen.studies.sweep.farm import Place
+from hwgen.studies.sweep.steps import Step
+from hwgen.tools.toolchain import ToolError
+
+__all__ = ["open_inline"]
+
+
+class _Inline:
+    """As `hwgen.studies.sweep.farm.Farm`."""
+
+    def __init__(self, order: Order) -> None:
+        module, _, name = order.perform.partition(":")
+        self._perform = getattr(importlib.import_module(module), name)
+        self._waiting: list[Step] = []
+
+    def submit(self, step: Step) -> None:
+        self._waiting.append(step)
+
+    def records(self, patience: float) -> Iterator[tuple[Step, dict[str, Any]]]:
+        while self._waiting:
+            step = self._waiting.pop(0)
+            try:
+                record = {"status": "done", "value": self._perform(step, lambda stage: None)}
+            except InputError as error:
+                record = {"status": "refused", "reason": str(error)}
+            except ToolError as error:
+                record = {"status": "failed", "reason": str(error)}
+            yield step, record
+
+
+@contextmanager
+def open_inline(place: Place, order: Order, say: Callable[[str], None]) -> Iterator[_Inline]:
+    """In place of `hwgen.studies.sweep.farm.open_farm`."""
+    yield _Inline(order)
