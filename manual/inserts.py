@@ -6,7 +6,8 @@ from functools import partial
 
 from hwgen.arch.hardware_file import hardware_keys
 from hwgen.ir.operators import OPERATORS
-from hwgen.readers.layers.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
+from hwgen.readers.layers.operators import IGNORED, REFUSED, TAKEN
+from hwgen.readers.onnx.lifting import EQUIVALENTS
 from manual.axi import absent_table, id_table
 from manual.figures.cluster import cluster_drawing
 from manual.figures.dma import dma_drawing
@@ -59,9 +60,9 @@ def operations_table() -> list[str]:
 def onnx_table() -> list[str]:
     """What becomes of each ONNX operator."""
     rows = [f"| taken | `{name}` | {row} |" for name, row in TAKEN.items()]
-    rows += [f"| taken | `{name}` | as `{one.name}` |" for name, one in EQUIVALENTS.items() if one.name in TAKEN]
+    rows += [f"| taken | `{name}` | as `{one}` |" for name, one in EQUIVALENTS.items() if one in TAKEN]
     for group in IGNORED:
-        quantised = [name for name, one in EQUIVALENTS.items() if one.name in group.names]
+        quantised = [name for name, one in EQUIVALENTS.items() if one in group.names]
         names = ", ".join(f"`{name}`" for name in (*group.names, *quantised))
         rows.append(f"| ignored | {names} | {group.why}. {group.passing.value} |")
     rows += [f"| refused | `{name}` | {why} |" for name, why in REFUSED.items()]

@@ -17,7 +17,8 @@ from hwgen.ir.operators import OPERATORS
 from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.lower.pipeline import solution
-from hwgen.readers.layers.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
+from hwgen.readers.layers.operators import IGNORED, REFUSED, TAKEN
+from hwgen.readers.onnx.lifting import EQUIVALENTS
 from manual.inserts import with_inserts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "file-formats.md"

@@ -18,12 +18,10 @@ from hwgen.golden.quantised.execution import Arrays, checked_inputs, execute, im
 from hwgen.golden.quantised.precision import FLOATS, precision
 from hwgen.golden.quantised.real import Bounded, RealValues
 from hwgen.golden.quantised.runtime import model_outputs
-from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.graph import Graph, Model
 from hwgen.ir.network.kinds import Node
 from hwgen.ir.network.tensors import HIGHEST, LOWEST
-from hwgen.readers.integers.movement import attributes
-from hwgen.readers.onnx.loading import load_quantised
-from hwgen.readers.onnx.model import QuantisedModel
+from hwgen.readers.onnx.reader import load_quantised
 
 __all__ = ["Agreement", "Beside", "Difference", "compare_nodes", "run_beside", "total"]
 
@@ -66,9 +64,7 @@ class Agreement:
         return self.different == 0
 
 
-def compare_nodes(
-    graph: Graph, image: Arrays, runtime: Arrays, model: Callable[[], QuantisedModel]
-) -> list[Agreement]:
+def compare_nodes(graph: Graph, image: Arrays, runtime: Arrays, model: Callable[[], Model]) -> list[Agreement]:
     """Each tensor that ONNX Runtime has, made from those before it.
 
     Parameters
@@ -105,7 +101,7 @@ class _Judge:
     ``tensors`` : of one image, those before the node that is judged.
     """
 
-    def __init__(self, graph: Graph, tensors: Mapping[str, NDArray], model: Callable[[], QuantisedModel]) -> None:
+    def __init__(self, graph: Graph, tensors: Mapping[str, NDArray], model: Callable[[], Model]) -> None:
         self._graph, self._tensors, self._model = graph, tensors, model
         self._inner: dict[str, float] = {}
         """Precision of tensors that ONNX Runtime does not have, which the node that reads them continues."""
@@ -173,18 +169,18 @@ class _Judge:
     def _known(self, name: str) -> tuple[str, float]:
         """What is known of operators before it that ONNX Runtime does not run as ONNX says; by how many steps."""
         for node in self._real_values().operators(name):
-            settings, constants = attributes(node), self._model().constants
-            if node.op_type in ("Resize", "Upsample") and settings.get("mode", b"nearest") == b"nearest":
+            settings, constants = node.attributes, self._model().constants
+            if node.operator in ("Resize", "Upsample") and settings.get("mode", "nearest") == "nearest":
                 return "ONNX Runtime takes other nearest elements than ONNX's reference implementation", np.inf
             if (
-                node.op_type == "AveragePool"
+                node.operator == "AveragePool"
                 and settings.get("ceil_mode", 0)
                 and settings.get("count_include_pad", 0)
             ):
                 return "ONNX Runtime counts elements beyond the padding, which ONNX does not", np.inf
-            if node.op_type == "Softmax":
+            if node.operator == "Softmax":
                 return "ONNX Runtime's Softmax of integers does not round to the nearest", 1
-            if node.op_type in ("Conv", "ConvTranspose", "Gemm") and node.input[1] in constants.arrays:
+            if node.operator in ("Conv", "ConvTranspose", "Gemm") and node.inputs[1] in constants.arrays:
                 return "ONNX Runtime quantises weights that the model has in numbers", np.inf
         return "", 0
 

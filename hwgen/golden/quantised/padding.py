@@ -5,7 +5,8 @@ ONNX Runtime does not have it: it refuses such convolutions, and forgets the dil
 
 from typing import Any
 
-from hwgen.readers.integers.windows import padding, pair
+from hwgen.readers.onnx.protos import attributes_of
+from hwgen.readers.windows import pair, window_of
 
 __all__ = ["with_pads"]
 
@@ -19,9 +20,9 @@ def with_pads(model: Any) -> Any:
 
     found = []
     for node in model.graph.node:
-        given = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        given = attributes_of(node)
         dilated = any(apart != 1 for apart in given.get("dilations", ()))
-        if node.op_type in WEIGHTS and dilated and given.get("auto_pad", b"").startswith(b"SAME"):
+        if node.op_type in WEIGHTS and dilated and given.get("auto_pad", "").startswith("SAME"):
             found.append((node, given))
     shapes = _shapes(onnx, model) if found else {}
     for node, given in found:
@@ -29,7 +30,7 @@ def with_pads(model: Any) -> Any:
         kernel = given.get("kernel_shape") or (shapes.get(node.input[WEIGHTS[node.op_type]]) or ())[2:]
         if not read or not made or len(kernel) not in (1, 2) or len(read) != len(kernel) + 2:
             continue
-        top, left, bottom, right = padding(given, read, made, pair(kernel))
+        top, left, bottom, right = window_of(given, read, made, pair(kernel)).padding
         pads = [top, left, bottom, right] if len(kernel) == 2 else [left, right]
         kept = [one for one in node.attribute if one.name not in ("auto_pad", "pads")]
         del node.attribute[:]

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.golden.quantised import windowed
-from hwgen.ir.network.tensors import OFFSET
-from hwgen.readers.integers.movement import attributes, flat_index, pad_value
-from hwgen.readers.onnx.constants import evaluate
-from hwgen.readers.onnx.model import QuantisedModel
+from hwgen.ir.network.graph import Model
+from hwgen.ir.network.kinds import Operation
+from hwgen.readers.integers.movement import flat_index, pad_value
 from hwgen.readers.onnx.operators import ELEMENTWISE, MOVEMENTS
+from hwgen.readers.onnx.protos import evaluate
 
 __all__ = ["Bounded", "RealValues", "sum_roundings"]
 
@@ -66,9 +66,8 @@ class RealValues:
     known : integers of quantised tensors, as int8, and inputs in numbers, by name.
     """
 
-    def __init__(self, model: QuantisedModel, known: Mapping[str, NDArray]) -> None:
+    def __init__(self, model: Model, known: Mapping[str, NDArray]) -> None:
         self.model, self._known = model, known
-        self._producers = {name: node for node in model.nodes for name in node.output if name}
         self._found: dict[str, Bounded | None] = {}
 
     def of(self, name: str) -> Bounded | None:
@@ -79,26 +78,26 @@ class RealValues:
 
     def before_rounding(self, name: str) -> Bounded | None:
         """A quantised tensor in steps from -128 on, before it is rounded and clipped; of any other its numbers."""
-        node, quantisation = self._producers.get(name), self.model.quantised.get(name)
-        if node is None or node.op_type != "QuantizeLinear" or quantisation is None:
+        node, quantisation = self.model.producers.get(name), self.model.quantisation(name)
+        if node is None or node.operator != "QuantizeLinear" or quantisation is None:
             return self.of(name)
-        found = self.of(node.input[0])
+        found = self.of(node.inputs[0])
         if found is None:
             return None
         steps = found.value / quantisation.scale
         return Bounded(steps + quantisation.zero, found.error / quantisation.scale + FEW * UNIT * np.abs(steps))
 
-    def operators(self, name: str) -> list[Any]:
+    def operators(self, name: str) -> list[Operation]:
         """The nodes between a tensor and the quantised ones before it, its own quantiser aside."""
-        found: dict[int, Any] = {}
+        found: dict[int, Operation] = {}
         left = [name]
         while left:
-            node = self._producers.get(left.pop())
-            if node is None or id(node) in found or node.op_type == "DequantizeLinear":
+            node = self.model.producers.get(left.pop())
+            if node is None or id(node) in found or node.operator == "DequantizeLinear":
                 continue
             found[id(node)] = node
-            left += list(node.input)
-        return [node for node in found.values() if node.op_type != "QuantizeLinear"]
+            left += list(node.inputs)
+        return [node for node in found.values() if node.operator != "QuantizeLinear"]
 
     def _evaluated(self, name: str) -> Bounded | None:
         constants = self.model.constants
@@ -107,14 +106,14 @@ class RealValues:
                 value = constants.integers[name].exact
                 return Bounded(value, FEW * UNIT * np.abs(value))
             return _exact(constants.arrays[name])
-        node = self._producers.get(name)
+        node = self.model.producers.get(name)
         if node is None:
             return _exact(self._known[name]) if name in self._known else None
-        if node.op_type == "DequantizeLinear":
+        if node.operator == "DequantizeLinear":
             return self._dequantised(node)
-        rule = RULES.get(node.op_type, _other)
-        operands = [self.of(one) if one else None for one in node.input]
-        if any(operand is None for one, operand in zip(node.input, operands, strict=True) if one):
+        rule = RULES.get(node.operator, _other)
+        operands = [self.of(one) if one else None for one in node.inputs]
+        if any(operand is None for one, operand in zip(node.inputs, operands, strict=True) if one):
             return None
         with np.errstate(all="ignore"):
             found = rule(_Step(node, name, self.model, operands))
@@ -122,14 +121,11 @@ class RealValues:
             return None
         return Bounded(found.value, np.where(np.isfinite(found.value), np.nan_to_num(found.error, nan=np.inf), 0))
 
-    def _dequantised(self, node: Any) -> Bounded | None:
-        constants, codes = self.model.constants, self._known.get(node.input[0])
-        quantisation = self.model.quantised.get(node.input[0])
-        if codes is None or quantisation is None:
+    def _dequantised(self, node: Operation) -> Bounded | None:
+        codes, read = self._known.get(node.inputs[0]), self.model.as_read(node)
+        if codes is None or read is None:
             return None
-        scale = float(np.float32(constants.value(node.input[1]).reshape(-1)[0]))
-        zero = int(constants.value(node.input[2]).reshape(-1)[0]) if len(node.input) > 2 and node.input[2] else 0
-        value = (codes.astype(np.float64) - (zero - OFFSET if quantisation.unsigned else zero)) * scale
+        value = (codes.astype(np.float64) - read.zero) * read.scale
         return Bounded(value, FEW * UNIT * np.abs(value))
 
 
@@ -141,14 +137,14 @@ def _exact(array: NDArray) -> Bounded | None:
 class _Step:
     """A node, which of its outputs is wanted, and its inputs; None: it does not have this one."""
 
-    node: Any
+    node: Operation
     output: str
-    model: QuantisedModel
+    model: Model
     operands: Sequence[Bounded | None]
 
     @property
-    def settings(self) -> dict[str, Any]:
-        return attributes(self.node)
+    def settings(self) -> Mapping[str, Any]:
+        return self.node.attributes
 
     def given(self, at: int) -> Bounded | None:
         """An input, or None."""
@@ -157,11 +153,11 @@ class _Step:
     @property
     def sum_scale(self) -> float:
         """What one of the integer sums stands for; 0 where they are not sums of integers."""
-        constants, (data, weights, *_) = self.model.constants, self.node.input
-        quantiser = next((node for node in self.model.nodes if data in node.output), None)
-        if weights not in constants.integers or quantiser is None or quantiser.op_type != "DequantizeLinear":
+        constants, (data, weights, *_) = self.model.constants, self.node.inputs
+        quantiser = next((node for node in self.model.nodes if data in node.outputs), None)
+        if weights not in constants.integers or quantiser is None or quantiser.operator != "DequantizeLinear":
             return 0.0
-        scale = float(constants.value(quantiser.input[1]).reshape(-1)[0])
+        scale = float(constants[quantiser.inputs[1]].reshape(-1)[0])
         return scale * float(constants.integers[weights].scales.max())
 
     @property
@@ -174,7 +170,7 @@ class _Step:
         """The operator itself, on values some of which are others."""
         constants, moved = self.model.constants, moved or {}
         named: dict[str, NDArray] = {}
-        for at, (name, operand) in enumerate(zip(self.node.input, self.operands, strict=True)):
+        for at, (name, operand) in enumerate(zip(self.node.inputs, self.operands, strict=True)):
             if operand is None:
                 continue
             whole = name in constants.arrays and constants.arrays[name].dtype.kind != "f"
@@ -188,10 +184,10 @@ Rule = Callable[[_Step], Bounded | None]
 
 def _moved(step: _Step) -> Bounded | None:
     """Elements are taken from other places; a Pad puts its value around them."""
-    index, shape = flat_index(step.node, step.output, step.model), step.model.shapes[step.output]
+    index, shape = flat_index(step.node, step.output, step.model), step.model.shape(step.output)
     if index is None:
         return step.first.mapped(lambda array: array.reshape(shape))
-    fill = pad_value(step.node, step.model.constants) if step.node.op_type == "Pad" else 0.0
+    fill = pad_value(step.node, step.model.constants) if step.node.operator == "Pad" else 0.0
     return Bounded(
         np.where(index < 0, fill, step.first.value.reshape(-1)[index]),
         np.where(index < 0, 0.0, step.first.error.reshape(-1)[index]),
@@ -212,15 +208,15 @@ def _elementwise(step: _Step) -> Bounded | None:
     error = np.zeros(value.shape)
     size = np.abs(value)
     for at, operand in enumerate(step.operands):
-        if operand is None or (at and step.node.op_type == "Clip"):
+        if operand is None or (at and step.node.operator == "Clip"):
             continue
         if operand.error.any():
             moves = [np.abs(step.run({at: operand.value + sign * operand.error}) - value) for sign in (1, -1)]
             error = error + np.maximum(*moves)
         size = np.maximum(size, np.abs(operand.value))
-    if step.node.op_type in ARITHMETIC:
+    if step.node.operator in ARITHMETIC:
         error = error + FEW * UNIT * np.abs(value)
-    elif step.node.op_type not in EXACT:
+    elif step.node.operator not in EXACT:
         error = error + FUNCTION * UNIT * size
     return Bounded(value, error)
 
@@ -241,7 +237,7 @@ def _with_bias(step: _Step, made: Bounded, shape: Sequence[int], factor: float =
         return made
     added = Bounded(bias.value.reshape(shape) * factor, bias.error.reshape(shape) * abs(factor))
     error = made.error + added.error + FEW * UNIT * np.abs(added.value)
-    if step.node.input[2] in step.model.constants.arrays:
+    if step.node.inputs[2] in step.model.constants.arrays:
         error = error + step.sum_scale * max(abs(factor), 1.0) / 2
     return Bounded(made.value + added.value, error)
 
@@ -249,9 +245,9 @@ def _with_bias(step: _Step, made: Bounded, shape: Sequence[int], factor: float =
 def _convolution(step: _Step) -> Bounded | None:
     weights = step.given(1)
     assert weights is not None
-    transposed = step.node.op_type == "ConvTranspose"
+    transposed = step.node.operator == "ConvTranspose"
     function = windowed.transposed_convolution if transposed else windowed.convolution
-    made, settings = step.model.shapes[step.output], step.settings
+    made, settings = step.model.shape(step.output), step.settings
     terms = int(np.prod(weights.value.shape[2:])) * step.first.value.shape[1] // int(settings.get("group", 1))
     found = _sums(step, terms, lambda data, kernel: function(data, kernel, settings, made))
     return _with_bias(step, found, (1, -1, *[1] * (len(made) - 2)))
@@ -266,7 +262,7 @@ def _product(step: _Step) -> Bounded | None:
         return found
 
     found = _sums(step, step.first.value.shape[0 if turned[0] else -1], product)
-    if step.node.op_type == "MatMul":
+    if step.node.operator == "MatMul":
         return found
     alpha, bias = float(settings.get("alpha", 1.0)), step.given(2)
     scaled = Bounded(found.value * alpha, found.error * abs(alpha) + UNIT * np.abs(found.value * alpha))
@@ -284,7 +280,7 @@ def _normalised(step: _Step) -> Bounded | None:
 
 def _averaged(step: _Step) -> Bounded | None:
     """A mean over windows, whole maps or axes; of sizes for the error."""
-    operator, settings, made = step.node.op_type, step.settings, step.model.shapes[step.output]
+    operator, settings, made = step.node.operator, step.settings, step.model.shape(step.output)
 
     def mean(array: Float64) -> Float64:
         if operator == "AveragePool":
@@ -299,9 +295,9 @@ def _averaged(step: _Step) -> Bounded | None:
 
 
 def _greatest(step: _Step) -> Bounded | None:
-    if step.output != step.node.output[0]:
+    if step.output != step.node.outputs[0]:
         return None
-    operator, settings, made = step.node.op_type, step.settings, step.model.shapes[step.output]
+    operator, settings, made = step.node.operator, step.settings, step.model.shape(step.output)
 
     def most(array: Float64) -> Float64:
         if operator == "MaxPool":
@@ -339,7 +335,7 @@ def _local_response(step: _Step) -> Bounded | None:
 
 
 def _same(step: _Step) -> Bounded | None:
-    return step.first if step.output == step.node.output[0] else None
+    return step.first if step.output == step.node.outputs[0] else None
 
 
 def _other(step: _Step) -> Bounded | None:

@@ -16,6 +16,7 @@ from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
 from hwgen.ir.network.kinds import HostOperator
 from hwgen.readers.onnx.file import one_line
+from hwgen.readers.onnx.protos import proto_of
 
 __all__ = ["host_outputs", "model_outputs"]
 
@@ -94,9 +95,8 @@ def host_outputs(node: HostOperator, operands: Mapping[str, NDArray]) -> Sequenc
     import onnx
 
     helper = onnx.helper
-    proto = onnx.NodeProto.FromString(node.proto)
     graph = helper.make_graph(
-        [proto],
+        [proto_of(node.operation)],
         "host",
         [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

@@ -35,10 +35,10 @@ def transposed_convolution(data: Float64, weights: Float64, settings: Settings, 
     ]
     extra = settings.get("output_padding", [0] * len(kernel))
     cut = [whole + more - size for whole, more, size in zip(full, extra, made[2:], strict=True)]
-    if settings.get("auto_pad", b"NOTSET") == b"NOTSET" and "output_shape" not in settings:
+    if settings.get("auto_pad", "NOTSET") == "NOTSET" and "output_shape" not in settings:
         first = list(settings.get("pads", [0] * len(kernel)))[: len(kernel)]
     else:
-        upper = settings.get("auto_pad") == b"SAME_UPPER"
+        upper = settings.get("auto_pad") == "SAME_UPPER"
         first = [(one + (not upper)) // 2 if one > 0 else 0 for one in cut]  # a larger output ends later
     room = [max(whole, begin + size) for whole, begin, size in zip(full, first, made[2:], strict=True)]
     found = np.zeros((made[0], groups, made[1] // groups, *room))
@@ -63,7 +63,7 @@ def average(data: Float64, settings: Settings, made: Sequence[int]) -> Float64:
     if settings.get("count_include_pad", 0):
         pads = _pads(settings, kernel, sizes, made[2:])
         inside = np.pad(inside, [(0, 0), (0, 0), *pads], constant_values=1.0)
-        settings = {**settings, "pads": [0] * (2 * len(kernel)), "auto_pad": b"NOTSET"}
+        settings = {**settings, "pads": [0] * (2 * len(kernel)), "auto_pad": "NOTSET"}
         data = np.pad(data, [(0, 0), (0, 0), *pads])
     for _, part in _taps(data, kernel, settings, made[2:], 0.0):
         sums += part
@@ -93,15 +93,15 @@ def _pads(
     settings: Settings, kernel: Sequence[int], sizes: Sequence[int], outputs: Sequence[int]
 ) -> list[tuple[int, int]]:
     """Before and after each axis, as the attributes say."""
-    mode, half = settings.get("auto_pad", b"NOTSET"), len(kernel)
-    if mode in (b"NOTSET", b"VALID"):
-        pads = list(settings.get("pads") or [0] * (2 * half)) if mode == b"NOTSET" else [0] * (2 * half)
+    mode, half = settings.get("auto_pad", "NOTSET"), len(kernel)
+    if mode in ("NOTSET", "VALID"):
+        pads = list(settings.get("pads") or [0] * (2 * half)) if mode == "NOTSET" else [0] * (2 * half)
         return list(zip(pads[:half], pads[half:], strict=True))
     found = []
     strides, dilations = _each(settings, "strides", kernel), _each(settings, "dilations", kernel)
     for size, output, taps, step, apart in zip(sizes, outputs, kernel, strides, dilations, strict=True):
         whole = max((output - 1) * step + (taps - 1) * apart + 1 - size, 0)
-        before = whole // 2 if mode == b"SAME_UPPER" else whole - whole // 2
+        before = whole // 2 if mode == "SAME_UPPER" else whole - whole // 2
         found.append((before, whole - before))
     return found
 

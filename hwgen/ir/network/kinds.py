@@ -6,10 +6,10 @@ columns], or [1, channels, columns]: one row.
 """
 
 from abc import ABC
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ __all__ = [
     "MaxPool",
     "Movement",
     "Node",
+    "Operation",
     "Product",
     "Quantise",
     "View",
@@ -38,6 +39,40 @@ __all__ = [
 ]
 
 Int32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One operator of ONNX on numbers, between quantisers or without them.
+
+    Members
+    -------
+    operator : its standard name.
+    inputs, outputs : names of tensors; an absent one is empty.
+    attributes : by name; text is text.
+    label : the operator as the file has it, where that is another name for it.
+    """
+
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    domain: str = ""
+    label: str = ""
+
+    @property
+    def called(self) -> str:
+        """Its name, or that of its first output."""
+        return self.name or self.outputs[0]
+
+    def ints(self, name: str, default: Sequence[int] = ()) -> list[int]:
+        """An attribute that is a list of integers."""
+        return [int(one) for one in self.attributes.get(name, default)]
+
+    def input(self, at: int) -> str:
+        """The name of an input; empty if it is absent."""
+        return self.inputs[at] if len(self.inputs) > at else ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -296,13 +331,11 @@ class Dequantise(Node):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HostOperator(Node):
-    """A node of the model that the host runs as it is, in numbers.
+    """An operator of the model that the host runs as it is, in numbers.
 
     Members
     -------
-    operator : its name.
     reason : why it is not for the hardware.
-    proto : the node, an ``onnx.NodeProto`` in bytes.
     constants : its inputs that are constant, by name.
     opset : version of the standard operators.
     work : multiply-accumulates.
@@ -310,12 +343,16 @@ class HostOperator(Node):
 
     kind = "host"
     integer = False
-    operator: str
+    operation: Operation
     reason: str
-    proto: bytes
     constants: Mapping[str, NDArray]
     opset: int
     work: int = 0
+
+    @property
+    def operator(self) -> str:
+        """Its name."""
+        return self.operation.operator
 
     @property
     def label(self) -> str:

@@ -1,17 +1,15 @@
 """Operators without weights as integer nodes: sums of maps, pools, concatenation."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, MaxPool, Window
+from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, MaxPool, Operation, Window
 from hwgen.ir.network.tensors import Int8, Quantisation
 from hwgen.ir.requantisation import Scale
-from hwgen.readers.integers.movement import attributes
 from hwgen.readers.integers.regions import Anchor, Region, Source, require_one_image
 from hwgen.readers.integers.tails import NotHardware, Tail
-from hwgen.readers.integers.windows import lifted, padding, pair
+from hwgen.readers.windows import pair, said_padding, window_of
 
 __all__ = ["AdditionAnchor", "AverageAnchor", "ConcatenationAnchor", "MaximumAnchor"]
 
@@ -19,13 +17,13 @@ __all__ = ["AdditionAnchor", "AverageAnchor", "ConcatenationAnchor", "MaximumAnc
 class AdditionAnchor(Anchor):
     """Add and Sum, of maps of one shape; one may be a constant of integers."""
 
-    def takes(self, region: Region, node: Any) -> bool:
+    def takes(self, region: Region, node: Operation) -> bool:
         integers = region.model.constants.integers
-        return len(region.variable(node)) > 1 or any(name in integers for name in node.input)
+        return len(region.variable(node)) > 1 or any(name in integers for name in node.inputs)
 
-    def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
-        shape = region.model.shapes[node.output[0]]
-        operands = [self._operand(region, name, shape, output) for name in node.input]
+    def build(self, region: Region, node: Operation, tail: Tail, output: str) -> None:
+        shape = region.model.shape(node.outputs[0])
+        operands = [self._operand(region, name, shape, output) for name in node.inputs]
         low, high = tail.clip
         try:
             scales = Scale.common([one.quantisation.scale / region.target.scale for one in operands])
@@ -49,7 +47,7 @@ class AdditionAnchor(Anchor):
     @staticmethod
     def _operand(region: Region, name: str, shape: tuple[int, ...], output: str) -> Source:
         if name not in region.model.constants:
-            if region.model.shapes[name] != shape:
+            if region.model.shape(name) != shape:
                 raise NotHardware("maps of different shapes")
             return region.source(name)
         integers = region.integers(name, "its constant's elements")
@@ -66,13 +64,13 @@ class AdditionAnchor(Anchor):
 class ConcatenationAnchor(Anchor):
     """Concat, each operand with a scale of its own."""
 
-    def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
-        shape = region.model.shapes[node.output[0]]
+    def build(self, region: Region, node: Operation, tail: Tail, output: str) -> None:
+        shape = region.model.shape(node.outputs[0])
         if not tail.scalar:
             raise NotHardware("a constant for each channel after it")
         inputs, tables = [], []
-        for at, name in enumerate(node.input):
-            tensor, table = _with_table(region, name, tail.across(name, node.output[0]), f"{output}::operand{at}")
+        for at, name in enumerate(node.inputs):
+            tensor, table = _with_table(region, name, tail.across(name, node.outputs[0]), f"{output}::operand{at}")
             inputs.append(tensor)
             tables.append(table)
         region.emit(
@@ -82,7 +80,7 @@ class ConcatenationAnchor(Anchor):
                 outputs=(output,),
                 covers=region.covers(tail, node),
                 shape=shape,
-                axis=int(attributes(node)["axis"]) % len(shape),
+                axis=int(node.attributes["axis"]) % len(shape),
                 tables=tuple(tables),
             )
         )
@@ -91,7 +89,7 @@ class ConcatenationAnchor(Anchor):
 def _with_table(region: Region, name: str, tail: Tail, output: str) -> tuple[str, Int8 | None]:
     """A quantised tensor and the table that makes integers of the output of its."""
     if name in region.model.constants:
-        region.constant(output, tail.values(region.model.constants.value(name)), region.target)
+        region.constant(output, tail.values(region.model.constants[name]), region.target)
         return output, None
     try:
         source = region.source(name)
@@ -104,15 +102,15 @@ def _with_table(region: Region, name: str, tail: Tail, output: str) -> tuple[str
 class MaximumAnchor(Anchor):
     """MaxPool, GlobalMaxPool, and ReduceMax over height and width."""
 
-    def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
-        if len([name for name in node.output if name]) > 1:
+    def build(self, region: Region, node: Operation, tail: Tail, output: str) -> None:
+        if len([name for name in node.outputs if name]) > 1:
             raise NotHardware("its places are wanted, too")
-        given, made = region.model.shapes[node.input[0]], region.model.shapes[node.output[0]]
+        given, made = region.model.shape(node.inputs[0]), region.model.shape(node.outputs[0])
         window = _window(region, node, given, made)
         if not tail.scalar:
             raise NotHardware("a constant for each channel after it")
         tensor, table = _with_table(
-            region, node.input[0], tail.across(node.input[0], node.output[0]), f"{output}::quantised"
+            region, node.inputs[0], tail.across(node.inputs[0], node.outputs[0]), f"{output}::quantised"
         )
         if table is not None and np.any(np.diff(table.astype(np.int16)) < 0):
             raise NotHardware("what follows it falls")
@@ -132,20 +130,17 @@ class MaximumAnchor(Anchor):
 class AverageAnchor(Anchor):
     """AveragePool, GlobalAveragePool, and ReduceMean over height and width."""
 
-    def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
-        given, made = region.model.shapes[node.input[0]], region.model.shapes[node.output[0]]
+    def build(self, region: Region, node: Operation, tail: Tail, output: str) -> None:
+        given, made = region.model.shape(node.inputs[0]), region.model.shape(node.outputs[0])
         window = _window(region, node, given, made)
         if window.dilation != (1, 1):
             raise NotHardware("a dilated average")
-        source = region.source(node.input[0])
+        source = region.source(node.inputs[0])
         low, high = tail.clip
-        settings = attributes(node)
+        settings = node.attributes
         counted = (0, 0, 0, 0)
         if settings.get("count_include_pad", 0):
-            said = list(settings.get("pads") or [0] * (2 * (len(given) - 2)))
-            half = len(said) // 2
-            before, after = (said[:half], said[half:]) if half == 2 else ([0, said[0]], [0, said[1]])
-            counted = (*before, *after) if settings.get("auto_pad", b"NOTSET") == b"NOTSET" else window.padding
+            counted = said_padding(settings) if settings.get("auto_pad", "NOTSET") == "NOTSET" else window.padding
         counts = _counts(pair(given[2:]), pair(made[2:]) if len(made) > 2 else (1, 1), window, counted)
         factor = source.quantisation.scale / region.target.scale
         try:
@@ -170,27 +165,21 @@ class AverageAnchor(Anchor):
         )
 
 
-def _window(region: Region, node: Any, given: Sequence[int], made: Sequence[int]) -> Window:
+def _window(region: Region, node: Operation, given: Sequence[int], made: Sequence[int]) -> Window:
     """The window of a pool, or of one over the whole map."""
     if not 3 <= len(given) <= 4:
         raise NotHardware("of what is no map")
     require_one_image(given)
-    settings = attributes(node)
-    if node.op_type.startswith("Reduce"):
+    settings = node.attributes
+    if node.operator.startswith("Reduce"):
         axes = list(settings.get("axes", ()))
-        if len(node.input) > 1 and node.input[1]:
-            axes = [int(one) for one in region.model.constants.value(node.input[1]).reshape(-1)]
+        if len(node.inputs) > 1 and node.inputs[1]:
+            axes = [int(one) for one in region.model.constants[node.inputs[1]].reshape(-1)]
         if sorted(axis % len(given) for axis in axes) != list(range(2, len(given))):
             raise NotHardware("not over height and width")
     if "kernel_shape" not in settings:
         return Window(pair(given[2:]))
-    kernel = pair(settings["kernel_shape"])
-    return Window(
-        kernel,
-        lifted(settings.get("strides"), 1),
-        padding(settings, given, made, kernel),
-        lifted(settings.get("dilations"), 1),
-    )
+    return window_of(settings, given, made, pair(settings["kernel_shape"]))
 
 
 def _counts(sizes: tuple[int, int], outputs: tuple[int, int], window: Window, counted: Sequence[int]) -> set[int]:

@@ -1,53 +1,46 @@
 """Operators that move elements: where each element comes from, by running the operator on the numbers of places."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.readers.onnx.constants import Constants, evaluate
-from hwgen.readers.onnx.model import QuantisedModel
+from hwgen.ir.network.graph import Model
+from hwgen.ir.network.kinds import Operation
+from hwgen.ir.network.tensors import Constants
+from hwgen.readers.onnx.protos import evaluate
 
-__all__ = ["attributes", "flat_index", "pad_value", "padded_axis"]
+__all__ = ["flat_index", "pad_value", "padded_axis"]
 
 SAME_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
 
-def attributes(node: Any) -> dict[str, Any]:
-    """The attributes of a node by name."""
-    import onnx
-
-    return {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
-
-
-def pad_value(node: Any, constants: Constants) -> float:
+def pad_value(node: Operation, constants: Constants) -> float:
     """The number that a Pad puts around a map."""
-    named = len(node.input) > 2 and node.input[2]
-    return float(constants.value(node.input[2]).reshape(-1)[0]) if named else 0.0
+    return float(constants[node.input(2)].reshape(-1)[0]) if node.input(2) else 0.0
 
 
-def flat_index(node: Any, output: str, model: QuantisedModel) -> NDArray[np.int64] | None:
+def flat_index(node: Operation, output: str, model: Model) -> NDArray[np.int64] | None:
     """For each element of the output the flat index of its element of the first input; -1 for the value of a Pad.
 
     None where the order stays. Raises ValueError for a form that is not known.
     """
-    if node.op_type in SAME_ORDER:
+    if node.operator in SAME_ORDER:
         return None
-    shape = model.shapes[node.input[0]]
+    shape = model.shape(node.inputs[0])
     places = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
-    if node.op_type in ("Resize", "Upsample"):
+    if node.operator in ("Resize", "Upsample"):
         return _resized(node, output, model, places)
-    given = {name: model.constants.value(name) for name in node.input[1:] if name}
-    pads = node.op_type == "Pad"
+    given = {name: model.constants[name] for name in node.inputs[1:] if name}
+    pads = node.operator == "Pad"
     if pads:
-        if np.any(model.constants.value(node.input[1]) < 0):
+        if np.any(model.constants[node.inputs[1]] < 0):
             raise ValueError("padding below 0, which cuts")
         places += 1
-        if len(node.input) > 2 and node.input[2]:
-            given[node.input[2]] = np.zeros((), np.int64)
-    (index,) = evaluate([node], {node.input[0]: places, **given}, [output], model.opset)
-    found: NDArray[np.int64] = np.asarray(index, np.int64).reshape(model.shapes[output]) - pads
+        if node.input(2):
+            given[node.input(2)] = np.zeros((), np.int64)
+    (index,) = evaluate([node], {node.inputs[0]: places, **given}, [output], model.opset)
+    found: NDArray[np.int64] = np.asarray(index, np.int64).reshape(model.shape(output)) - pads
     return found
 
 
@@ -73,21 +66,19 @@ def padded_axis(index: NDArray[np.int64], shape: Sequence[int]) -> tuple[int, in
     return axis, first, index.shape[axis] - first - inside.size
 
 
-def _resized(node: Any, output: str, model: QuantisedModel, places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _resized(node: Operation, output: str, model: Model, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Nearest elements, axis by axis."""
-    import onnx
-
-    settings = attributes(node)
-    mode = settings.get("mode", b"nearest")
-    if mode != b"nearest" or settings.get("coordinate_transformation_mode") == b"tf_crop_and_resize":
-        raise ValueError(f"mode {mode.decode()}: expected nearest")
-    made = model.shapes[output]
+    settings = node.attributes
+    mode = settings.get("mode", "nearest")
+    if mode != "nearest" or settings.get("coordinate_transformation_mode") == "tf_crop_and_resize":
+        raise ValueError(f"mode {mode}: expected nearest")
+    made = model.shape(output)
     keep = {
         name: settings[name]
         for name in ("mode", "nearest_mode", "coordinate_transformation_mode")
         if name in settings
     }
-    scales = model.constants.value(node.input[2]) if len(node.input) > 2 and node.input[2] else np.zeros(0)
+    scales = model.constants[node.input(2)] if node.input(2) else np.zeros(0)
     axes = list(settings.get("axes", range(places.ndim)))
     for axis, (size, wanted) in enumerate(zip(places.shape, made, strict=True)):
         if size == wanted:
@@ -95,10 +86,10 @@ def _resized(node: Any, output: str, model: QuantisedModel, places: NDArray[np.i
         given = {"x": np.arange(size, dtype=np.float32).reshape(1, 1, size)}
         if scales.size:
             given["scales"] = np.array([1, 1, scales[axes.index(axis)]], np.float32)
-            one = onnx.helper.make_node("Resize", ["x", "", "scales"], ["y"], **keep)
+            inputs: tuple[str, ...] = ("x", "", "scales")
         else:
             given["sizes"] = np.array([1, 1, wanted], np.int64)
-            one = onnx.helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **keep)
-        (nearest,) = evaluate([one], given, ["y"], model.opset)
+            inputs = ("x", "", "", "sizes")
+        (nearest,) = evaluate([Operation("Resize", inputs, ("y",), keep)], given, ["y"], model.opset)
         places = np.take(places, np.asarray(nearest, np.int64).reshape(-1), axis)
     return places

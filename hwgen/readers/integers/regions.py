@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.ir.network.graph import Model
 from hwgen.ir.network.kinds import (
     Addition,
     Concatenation,
@@ -21,16 +22,15 @@ from hwgen.ir.network.kinds import (
     Lookup,
     Movement,
     Node,
+    Operation,
     Product,
     Quantise,
     View,
 )
-from hwgen.ir.network.tensors import HIGHEST, LOWEST, OFFSET, Int8, Quantisation, Tensor
+from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Integers, Quantisation, Tensor
 from hwgen.ir.requantisation import Scale
 from hwgen.readers.integers.movement import flat_index, pad_value, padded_axis
 from hwgen.readers.integers.tails import NotHardware, Tail
-from hwgen.readers.onnx.constants import Integers
-from hwgen.readers.onnx.model import QuantisedModel
 from hwgen.readers.onnx.operators import AFFINE, ELEMENTWISE, MOVEMENTS, SAME
 
 __all__ = ["Anchor", "Region", "Source", "require_one_image"]
@@ -50,12 +50,12 @@ class Anchor(ABC):
     scales: ClassVar[bool] = False
     """Whether its sums may be multiplied by a factor for each channel."""
 
-    def takes(self, region: "Region", node: Any) -> bool:
+    def takes(self, region: "Region", node: Operation) -> bool:
         """Whether it is this operator at all that should anchor the region."""
         return True
 
     @abstractmethod
-    def build(self, region: "Region", node: Any, tail: Tail, output: str) -> None:
+    def build(self, region: "Region", node: Operation, tail: Tail, output: str) -> None:
         """Emit the nodes; raises `NotHardware`."""
 
 
@@ -65,18 +65,16 @@ class Region:
 
     Members
     -------
-    producers : the node of the model that makes a tensor.
     anchors : the registry.
     per_channel : builds a factor and an offset for each channel of a source.
     reasons : why numbers that the host quantises in between have no integer form.
     target : quantisation of the output.
     """
 
-    model: QuantisedModel
-    producers: dict[str, Any]
+    model: Model
     anchors: dict[str, Anchor]
     per_channel: Callable[["Region", Source, tuple[int, ...], Tail, str], None]
-    quantiser: Any
+    quantiser: Operation
     nodes: list[Node] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     constants: dict[str, Int8] = field(default_factory=dict)
@@ -85,13 +83,15 @@ class Region:
     @property
     def target(self) -> Quantisation:
         """Quantisation of the output."""
-        return self.model.quantised[self.quantiser.output[0]]
+        target = self.model.quantisation(self.quantiser.outputs[0])
+        assert target is not None
+        return target
 
     def build(self) -> None:
         """All nodes; raises `NotHardware`."""
-        self.produce(self.quantiser.input[0], self.tail(), self.quantiser.output[0])
+        self.produce(self.quantiser.inputs[0], self.tail(), self.quantiser.outputs[0])
 
-    def tail(self, *nodes: Any) -> Tail:
+    def tail(self, *nodes: Operation) -> Tail:
         """Element-wise nodes that follow, down to the output."""
         return Tail(self.model, self.target, nodes)
 
@@ -102,16 +102,16 @@ class Region:
         found = self._of_one_source(tensor)
         if found is not None:
             source, nodes = found
-            self._lookup(source, tail.before(*nodes), self.model.shapes[tensor], output)
+            self._lookup(source, tail.before(*nodes), self.model.shape(tensor), output)
             return
         node = self._producer(tensor)
-        if node.op_type in SAME:
-            self.produce(node.input[0], tail.across(node.input[0], tensor), output)
+        if node.operator in SAME:
+            self.produce(node.inputs[0], tail.across(node.inputs[0], tensor), output)
             return
-        if node.op_type in MOVEMENTS:
+        if node.operator in MOVEMENTS:
             self._move(node, tensor, tail, output)
             return
-        anchor = self.anchors.get(node.op_type)
+        anchor = self.anchors.get(node.operator)
         if anchor is not None and anchor.takes(self, node):
             halves = tail.halves() if anchor.scales else None
             if halves is None:
@@ -120,16 +120,16 @@ class Region:
                 self._rectified(anchor, node, halves, output)
             return
         variable = self.variable(node)
-        if (node.op_type in ELEMENTWISE or node.op_type in AFFINE) and len(variable) == 1:
-            if self.model.shapes[variable[0]] != self.model.shapes[tensor]:
+        if (node.operator in ELEMENTWISE or node.operator in AFFINE) and len(variable) == 1:
+            if self.model.shape(variable[0]) != self.model.shape(tensor):
                 raise NotHardware("a constant larger than the map")
             self.produce(variable[0], tail.before(node), output)
             return
-        if node.op_type in ("Mul", "Div") and len(variable) == 2:
-            raise NotHardware(f"{node.op_type} of two maps: hardware multiplies maps by constants alone")
-        raise NotHardware(f"{node.op_type}: no integer form")
+        if node.operator in ("Mul", "Div") and len(variable) == 2:
+            raise NotHardware(f"{node.operator} of two maps: hardware multiplies maps by constants alone")
+        raise NotHardware(f"{node.operator}: no integer form")
 
-    def _rectified(self, anchor: Anchor, node: Any, halves: tuple[Tail, Tail, int], output: str) -> None:
+    def _rectified(self, anchor: Anchor, node: Operation, halves: tuple[Tail, Tail, int], output: str) -> None:
         """A LeakyRelu or PRelu of sums that are not quantised before it: its two halves, and their sum."""
         above, below, middle = halves
         names = (f"{output}::above", f"{output}::below")
@@ -173,8 +173,8 @@ class Region:
             del self.nodes[made:]
             self.tensors = reached
             self.reasons[tensor] = str(reason)
-            covers = (_name(self.quantiser),)
-            shape = self.model.shapes[tensor]
+            covers = (self.quantiser.called,)
+            shape = self.model.shape(tensor)
             self.emit(Quantise(name=output, inputs=(tensor,), outputs=(output,), covers=covers, shape=shape))
 
     def source(self, tensor: str) -> Source:
@@ -183,11 +183,11 @@ class Region:
         if direct is not None:
             return direct
         node = self._producer(tensor)
-        if node.op_type in SAME:
-            return self.source(node.input[0])
-        if node.op_type not in MOVEMENTS or len(self.variable(node)) != 1:
-            raise NotHardware(f"{node.op_type} before it is not quantised")
-        inner = self.source(node.input[0])
+        if node.operator in SAME:
+            return self.source(node.inputs[0])
+        if node.operator not in MOVEMENTS or len(self.variable(node)) != 1:
+            raise NotHardware(f"{node.operator} before it is not quantised")
+        inner = self.source(node.inputs[0])
         name = f"{tensor}::moved"
         quantisation = inner.quantisation
         if name in self.tensors:
@@ -207,7 +207,7 @@ class Region:
     def shape(self, tensor: str) -> tuple[int, ...]:
         """The shape of a tensor of the model, or of one that a node here makes."""
         made = self.tensors.get(tensor)
-        return self.model.shapes[tensor] if made is None else made.shape
+        return self.model.shape(tensor) if made is None else made.shape
 
     def moved(
         self, source: Source, index: NDArray[np.int64], operator: str, name: str, covers: tuple[str, ...]
@@ -224,46 +224,38 @@ class Region:
         self.emit(node, quantisation)
         return Source(name, quantisation)
 
-    def variable(self, node: Any) -> list[str]:
+    def variable(self, node: Operation) -> list[str]:
         """Inputs of a node that are not constant."""
-        return [name for name in dict.fromkeys(node.input) if name and name not in self.model.constants]
+        return [name for name in dict.fromkeys(node.inputs) if name and name not in self.model.constants]
 
-    def _producer(self, tensor: str) -> Any:
-        node = self.producers.get(tensor)
+    def _producer(self, tensor: str) -> Operation:
+        node = self.model.producers.get(tensor)
         if node is None:
             raise NotHardware("an input of the model in numbers")
         return node
 
     def _dequantised(self, tensor: str) -> Source | None:
-        node = self.producers.get(tensor)
-        if node is None or node.op_type != "DequantizeLinear":
-            return None
-        own = self.model.quantised.get(node.input[0])
-        if own is None:
-            return None
-        scale = float(np.float32(self.model.constants.value(node.input[1]).reshape(-1)[0]))
-        zero = 0
-        if len(node.input) > 2 and node.input[2]:
-            zero = int(self.model.constants.value(node.input[2]).reshape(-1)[0])
-        return Source(node.input[0], Quantisation(scale, zero - OFFSET if own.unsigned else zero, own.unsigned))
+        node = self.model.producers.get(tensor)
+        read = self.model.as_read(node) if node is not None and node.operator == "DequantizeLinear" else None
+        return None if node is None or read is None else Source(node.inputs[0], read)
 
-    def _of_one_source(self, tensor: str) -> tuple[Source, list[Any]] | None:
+    def _of_one_source(self, tensor: str) -> tuple[Source, list[Operation]] | None:
         """The only quantised tensor that element-wise nodes make this one of, with scalars; and these nodes."""
         sources: dict[str, Source] = {}
-        nodes: list[Any] = []
-        shape = self.model.shapes[tensor]
+        nodes: list[Operation] = []
+        shape = self.model.shape(tensor)
 
         def follow(name: str) -> bool:
             source = self._dequantised(name)
             if source is not None:
                 sources[source.tensor] = source
-                return self.model.shapes[name] == shape
-            node = self.producers.get(name)
-            if node is None or node.op_type not in ELEMENTWISE:
+                return self.model.shape(name) == shape
+            node = self.model.producers.get(name)
+            if node is None or node.operator not in ELEMENTWISE:
                 return False
-            for one in node.input:
+            for one in node.inputs:
                 if one and one in self.model.constants:
-                    if self.model.constants.value(one).size != 1:
+                    if self.model.constants[one].size != 1:
                         return False
                 elif one and not follow(one):
                     return False
@@ -282,9 +274,9 @@ class Region:
         self.nodes.append(node)
         self.tensors[node.output] = Tensor(node.output, node.shape, quantisation or self.target)
 
-    def covers(self, tail: Tail, *nodes: Any) -> tuple[str, ...]:
+    def covers(self, tail: Tail, *nodes: Operation) -> tuple[str, ...]:
         """Names of nodes of the model."""
-        return tuple(dict.fromkeys(_name(node) for node in (*nodes, *tail.nodes) if node.op_type != "Identity"))
+        return tuple(dict.fromkeys(node.called for node in (*nodes, *tail.nodes) if node.operator != "Identity"))
 
     def table(self, source: Source, tail: Tail) -> Int8 | None:
         """256 integers of the output for those of a source; None if they are the same."""
@@ -292,7 +284,7 @@ class Region:
         return None if np.array_equal(table, np.arange(-128, 128)) else table
 
     def _lookup(self, source: Source, tail: Tail, shape: tuple[int, ...], output: str) -> None:
-        covers = self.covers(tail) or (_name(self.quantiser),)
+        covers = self.covers(tail) or (self.quantiser.called,)
         if not tail.scalar and tail.affine:
             self.per_channel(self, source, shape, tail, output)
             return
@@ -302,39 +294,39 @@ class Region:
         base = {"name": output, "inputs": (source.tensor,), "outputs": (output,), "covers": covers, "shape": shape}
         self.emit(View(**base) if same else Lookup(**base, tables=tables))  # type: ignore[arg-type]
 
-    def _move(self, node: Any, tensor: str, tail: Tail, output: str) -> None:
+    def _move(self, node: Operation, tensor: str, tail: Tail, output: str) -> None:
         """Elements are moved after they are quantised."""
         if len(self.variable(node)) != 1:
-            raise NotHardware(f"{node.op_type}: where elements go is computed")
+            raise NotHardware(f"{node.operator}: where elements go is computed")
         if not tail.scalar:
-            raise NotHardware(f"{node.op_type}: a constant for each channel after it")
+            raise NotHardware(f"{node.operator}: a constant for each channel after it")
         fill = 0
         if _pads(node):
             fill = int(tail.values(np.array([pad_value(node, self.model.constants)], np.float32))[0])
-        source = self._dequantised(node.input[0])
+        source = self._dequantised(node.inputs[0])
         if source is not None and self.table(source, tail) is None:
             inner = source.tensor
         else:
-            inner = f"{output}::before_{_name(node)}"
-            self.quantised(node.input[0], tail.across(node.input[0], tensor), inner)
+            inner = f"{output}::before_{node.called}"
+            self.quantised(node.inputs[0], tail.across(node.inputs[0], tensor), inner)
         self._emit_move(node, tensor, inner, output, self.target, fill)
 
     def _emit_move(
-        self, node: Any, tensor: str, inner: str, output: str, quantisation: Quantisation, fill: int
+        self, node: Operation, tensor: str, inner: str, output: str, quantisation: Quantisation, fill: int
     ) -> None:
-        shape = self.model.shapes[tensor]
+        shape = self.model.shape(tensor)
         try:
             index = flat_index(node, tensor, self.model)
         except (ValueError, KeyError, TypeError, RuntimeError, NotImplementedError) as error:
-            raise NotHardware(f"{node.op_type}: {' '.join(str(error).split())[:60]}") from None
+            raise NotHardware(f"{node.operator}: {' '.join(str(error).split())[:60]}") from None
         base = {
             "name": output,
             "inputs": (inner,),
             "outputs": (output,),
-            "covers": (_name(node),),
+            "covers": (node.called,),
             "shape": shape,
         }
-        given = self.model.shapes[node.input[0]]
+        given = self.model.shape(node.inputs[0])
         if index is None or (index.size == np.prod(given) and np.array_equal(index.ravel(), np.arange(index.size))):
             self.emit(View(**base), quantisation)  # type: ignore[arg-type]
             return
@@ -342,7 +334,7 @@ class Region:
         if around is not None:
             self._emit_padding(base, around, fill, quantisation)
             return
-        self.emit(Movement(**base, operator=node.op_type, index=index, fill=fill), quantisation)  # type: ignore[arg-type]
+        self.emit(Movement(**base, operator=node.operator, index=index, fill=fill), quantisation)  # type: ignore[arg-type]
 
     def _emit_padding(
         self, base: dict[str, Any], around: tuple[int, int, int], fill: int, quantisation: Quantisation
@@ -369,9 +361,5 @@ def require_one_image(shape: Sequence[int]) -> None:
         raise NotHardware(f"{shape[0]} maps at a time, of a batch that is not taken apart")
 
 
-def _pads(node: Any) -> bool:
-    return bool(node.op_type == "Pad")
-
-
-def _name(node: Any) -> str:
-    return str(node.name or node.output[0])
+def _pads(node: Operation) -> bool:
+    return bool(node.operator == "Pad")

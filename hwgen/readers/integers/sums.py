@@ -3,20 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.ir.network.kinds import Concatenation, Convolution, Product, Window
-from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8
+from hwgen.ir.network.kinds import Concatenation, Convolution, Operation, Product, Window
+from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Integers
 from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.readers.integers.arranged import Phases, arranged, phases
-from hwgen.readers.integers.movement import attributes
 from hwgen.readers.integers.regions import Anchor, Region, Source, require_one_image
 from hwgen.readers.integers.tails import NotHardware, Tail
-from hwgen.readers.integers.windows import lifted, padding, pair
-from hwgen.readers.onnx.constants import Integers
+from hwgen.readers.windows import pair, transposed_window, window_of
 
 __all__ = ["ConvolutionAnchor", "ProductAnchor", "TransposedAnchor", "channel_convolution"]
 
@@ -73,7 +70,7 @@ def _bias(region: Region, names: Sequence[str], at: int, channels: int) -> Float
     if names[at] not in constants:
         raise NotHardware("biases are computed")
     integers = constants.integers.get(names[at])
-    values = constants.value(names[at]).astype(np.float64) if integers is None else integers.exact
+    values = constants[names[at]].astype(np.float64) if integers is None else integers.exact
     rows = np.atleast_1d(values).reshape(-1, np.shape(values)[-1] if np.ndim(values) else 1)
     if rows.shape[1] not in (1, channels):
         raise NotHardware(f"biases of {rows.shape[1]} channels, expected {channels}")
@@ -201,22 +198,17 @@ class ConvolutionAnchor(Anchor):
 
     scales = True
 
-    def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
-        settings, shape = attributes(node), region.model.shapes[node.output[0]]
-        source = region.source(node.input[0])
-        values, scales = _weights(region.integers(node.input[1], "weights"), range(len(shape)), 0)
+    def build(self, region: Region, node: Operation, tail: Tail, output: str) -> None:
+        settings, shape = node.attributes, region.model.shape(node.outputs[0])
+        source = region.source(node.inputs[0])
+        values, scales = _weights(region.integers(node.inputs[1], "weights"), range(len(shape)), 0)
         if not 3 <= len(shape) <= 4:
             raise NotHardware(f"a convolution of {len(shape) - 2} dimensions")
         require_one_image(shape)
-        sums = _Sums(_planes(values), scales, _bias(region, node.input, 2, shape[1]))
+        sums = _Sums(_planes(values), scales, _bias(region, node.inputs, 2, shape[1]))
         made = _requantised(region, sums, source, tail, 1, len(shape))
         kernel = pair(made.weights.shape[2:])
-        window = Window(
-            kernel,
-            lifted(settings.get("strides"), 1),
-            padding(settings, region.model.shapes[node.input[0]], shape, kernel),
-            lifted(settings.get("dilations"), 1),
-        )
+        window = window_of(settings, region.model.shape(node.inputs[0]), shape, kernel)
         groups = int(settings.get("group", 1))
         _emit_convolution(_Place(region, region.covers(tail, node), output, shape), made, source, window, groups)
 
@@ -226,32 +218,23 @@ class TransposedAnchor(Anchor):
 
     scales = True
 
-    def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
-        settings, shape = attributes(node), region.model.shapes[node.output[0]]
-        source, given = region.source(node.input[0]), region.model.shapes[node.input[0]]
+    def build(self, region: Region, node: Operation, tail: Tail, output: str) -> None:
+        settings, shape = node.attributes, region.model.shape(node.outputs[0])
+        source, given = region.source(node.inputs[0]), region.model.shape(node.inputs[0])
         if not 3 <= len(shape) <= 4:
             raise NotHardware(f"a convolution of {len(shape) - 2} dimensions")
         require_one_image(shape)
         groups = int(settings.get("group", 1))
-        integers = region.integers(node.input[1], "weights")
+        integers = region.integers(node.inputs[1], "weights")
         values, scales = _weights(integers, range(integers.values.ndim), 1)
         rows, columns, *kernel = _planes(values).shape
         turned = _planes(values).reshape(groups, rows // groups, columns, *kernel).swapaxes(1, 2)
         scales = np.tile(scales, groups) if scales.size > 1 else scales
         sums = _Sums(
-            turned.reshape(groups * columns, rows // groups, *kernel), scales, _bias(region, node.input, 2, shape[1])
+            turned.reshape(groups * columns, rows // groups, *kernel), scales, _bias(region, node.inputs, 2, shape[1])
         )
         made = _requantised(region, sums, source, tail, 1, len(shape))
-        stride, dilation = lifted(settings.get("strides"), 1), lifted(settings.get("dilations"), 1)
-        extra = lifted(settings.get("output_padding"), 0)
-        full = [
-            step * (size - 1) + more + (taps - 1) * apart + 1
-            for step, size, more, taps, apart in zip(
-                stride, pair(given[2:]), extra, pair(kernel), dilation, strict=True
-            )
-        ]
-        cut = [whole - size for whole, size in zip(full, pair(shape[2:]), strict=True)]
-        window = Window(pair(kernel), stride, _cut(settings, cut), dilation)
+        window = transposed_window(settings, given, shape, pair(kernel))
         found = phases(made.weights, window, pair(given[2:]), pair(shape[2:]))
         covers, name = region.covers(tail, node), output if found.number == 1 else f"{output}::phases"
         channels, *sizes = found.shape
@@ -263,31 +246,19 @@ class TransposedAnchor(Anchor):
             region.moved(Source(name, region.target), index, "ConvTranspose", output, covers)
 
 
-def _cut(settings: dict[str, Any], cut: Sequence[int]) -> tuple[int, int, int, int]:
-    """What is cut off the full output of a transposed convolution: top, left, bottom, right."""
-    if "pads" in settings and settings.get("auto_pad", b"NOTSET") == b"NOTSET" and "output_shape" not in settings:
-        pads = list(settings["pads"])
-        half = len(pads) // 2
-        top, left = pads[:half] if half == 2 else (0, pads[0])
-    else:
-        upper = settings.get("auto_pad", b"NOTSET") == b"SAME_UPPER"
-        top, left = ((whole + (not upper)) // 2 if whole > 0 else 0 for whole in cut)  # a larger output ends later
-    return top, left, cut[0] - top, cut[1] - left
-
-
 class ProductAnchor(Anchor):
     """MatMul with constant weights, and Gemm."""
 
     scales = True
 
-    def build(self, region: Region, node: Any, tail: Tail, output: str) -> None:
+    def build(self, region: Region, node: Operation, tail: Tail, output: str) -> None:
         constants = region.model.constants
-        if node.input[1] not in constants:
-            if node.input[0] not in constants:
+        if node.inputs[1] not in constants:
+            if node.inputs[0] not in constants:
                 raise NotHardware("both factors are computed")
             _from_the_left(region, node, tail, output)
             return
-        found = region.integers(node.input[1], "weights")
+        found = region.integers(node.inputs[1], "weights")
         batch = found.values.shape[:-2]
         if found.values.ndim < 2:
             raise NotHardware("weights of 1 dimension")
@@ -298,12 +269,12 @@ class ProductAnchor(Anchor):
             flat = found.moved(lambda array: array.reshape(array.shape[-2:]))
             assert flat is not None  # sizes of 1 are gone
             found = flat
-        settings, shape = attributes(node), region.model.shapes[node.output[0]]
+        settings, shape = node.attributes, region.model.shape(node.outputs[0])
         turned = bool(settings.get("transB", 0))
         values, scales = _weights(found, (0, 1) if turned else (1, 0), 0 if turned else 1)
         alpha, beta = settings.get("alpha", 1.0), settings.get("beta", 1.0)
-        bias = _bias(region, node.input, 2, values.shape[0]) * beta
-        source, covers = region.source(node.input[0]), region.covers(tail, node)
+        bias = _bias(region, node.inputs, 2, values.shape[0]) * beta
+        source, covers = region.source(node.inputs[0]), region.covers(tail, node)
         if settings.get("transA", 0):
             places = np.arange(prod(region.shape(source.tensor)), dtype=np.int64)
             index = places.reshape(region.shape(source.tensor)).T
@@ -329,14 +300,14 @@ class ProductAnchor(Anchor):
         )
 
 
-def _from_the_left(region: Region, node: Any, tail: Tail, output: str) -> None:
+def _from_the_left(region: Region, node: Operation, tail: Tail, output: str) -> None:
     """A product with weights on the left: a convolution of 1 x 1 whose channels are rows, and its pixels columns."""
-    settings, shape = attributes(node), region.model.shapes[node.output[0]]
-    found = region.integers(node.input[0], "weights")
-    if found.values.ndim != 2 or settings.keys() & {"transA", "transB"} or len(node.input) > 2:
+    settings, shape = node.attributes, region.model.shape(node.outputs[0])
+    found = region.integers(node.inputs[0], "weights")
+    if found.values.ndim != 2 or settings.keys() & {"transA", "transB"} or len(node.inputs) > 2:
         raise NotHardware("weights on the left of a Gemm, or of several matrices")
     values, scales = _weights(found, (0, 1), 0)
-    source, covers = region.source(node.input[1]), region.covers(tail, node)
+    source, covers = region.source(node.inputs[1]), region.covers(tail, node)
     given = region.shape(source.tensor)
     if len(given) < 2:
         raise NotHardware("a vector with weights on the left")
@@ -353,12 +324,12 @@ def _from_the_left(region: Region, node: Any, tail: Tail, output: str) -> None:
     region.moved(Source(name, region.target), back.reshape(shape), "Transpose", output, covers)
 
 
-def _batched(region: Region, node: Any, found: Integers, tail: Tail, output: str) -> None:
+def _batched(region: Region, node: Operation, found: Integers, tail: Tail, output: str) -> None:
     """A product with another matrix for each index of the outer axes: a convolution of 1 x 1 with a group for each.
 
     Channels of the map are index and column, pixels are rows.
     """
-    shape = region.model.shapes[node.output[0]]
+    shape = region.model.shape(node.outputs[0])
     *outer, rows, columns = shape
     depth, count = found.values.shape[-2], prod(outer)
 
@@ -372,7 +343,7 @@ def _batched(region: Region, node: Any, found: Integers, tail: Tail, output: str
     if not tail.scalar:
         raise NotHardware("a constant for each column after a product with several matrices")
     values, scales = _weights(turned, (0, 1), 0)
-    source, covers = region.source(node.input[0]), region.covers(tail, node)
+    source, covers = region.source(node.inputs[0]), region.covers(tail, node)
     given = region.shape(source.tensor)
     if len(given) < 2:
         raise NotHardware("a vector with several matrices")

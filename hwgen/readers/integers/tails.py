@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.ir.network.graph import Model
+from hwgen.ir.network.kinds import Operation
 from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Quantisation
-from hwgen.readers.onnx.constants import evaluate
-from hwgen.readers.onnx.model import QuantisedModel
 from hwgen.readers.onnx.operators import AFFINE
+from hwgen.readers.onnx.protos import evaluate
 
 __all__ = ["Affine", "NotHardware", "Tail"]
 
@@ -42,25 +42,23 @@ class Affine:
 class Tail:
     """Nodes that work on single elements, first to last, then the quantiser of ``target``."""
 
-    model: QuantisedModel
+    model: Model
     target: Quantisation
-    nodes: tuple[Any, ...] = ()
+    nodes: tuple[Operation, ...] = ()
     side: Side | None = None
     """Which half of its LeakyRelu or PRelu is meant."""
 
-    def before(self, *nodes: Any) -> "Tail":
+    def before(self, *nodes: Operation) -> "Tail":
         """With nodes before these."""
         return replace(self, nodes=(*nodes, *self.nodes))
 
     def across(self, given: str, made: str) -> "Tail":
         """With a node before these that is not element-wise, but with which these commute."""
-        import onnx
-
-        return self.before(onnx.helper.make_node(SAME, [given], [made]))
+        return self.before(Operation(SAME, (given,), (made,)))
 
     @property
-    def _working(self) -> list[Any]:
-        return [node for node in self.nodes if node.op_type != SAME]
+    def _working(self) -> list[Operation]:
+        return [node for node in self.nodes if node.operator != SAME]
 
     @property
     def empty(self) -> bool:
@@ -70,17 +68,17 @@ class Tail:
     @property
     def scalar(self) -> bool:
         """Whether it does the same to all channels."""
-        return not any(node.op_type == "BatchNormalization" for node in self.nodes) and all(
-            self.model.constants.value(name).size == 1
+        return not any(node.operator == "BatchNormalization" for node in self.nodes) and all(
+            self.model.constants[name].size == 1
             for node in self.nodes
-            for name in node.input
+            for name in node.inputs
             if name in self.model.constants
         )
 
     @property
     def affine(self) -> bool:
         """Whether it is factors and offsets, then clips."""
-        operators = [node.op_type for node in self._working]
+        operators = [node.operator for node in self._working]
         while operators and operators[0] in AFFINE:
             operators.pop(0)
         return all(operator in ("Relu", "Clip") for operator in operators)
@@ -93,9 +91,9 @@ class Tail:
         affine = Affine(np.ones(channels), np.zeros(channels))
         low, high = np.full(channels, -np.inf), np.full(channels, np.inf)
         for node in self._working:
-            rectifies = node.op_type in RECTIFIERS and self.side is not None
+            rectifies = node.operator in RECTIFIERS and self.side is not None
             factor, more = np.ones(channels), np.zeros(channels)
-            if node.op_type in (*AFFINE, "HardSigmoid"):
+            if node.operator in (*AFFINE, "HardSigmoid"):
                 factor, more = self._affine(node, channels, axis, rank)
             elif rectifies and self.side is Side.BELOW:
                 factor = _by_channel(self.slope, channels, axis, rank)
@@ -105,7 +103,7 @@ class Tail:
             if rectifies:
                 upper = (factor < 0) ^ (self.side is Side.ABOVE)
                 low, high = np.where(upper, np.maximum(low, 0), low), np.where(upper, high, np.minimum(high, 0))
-            elif node.op_type not in AFFINE:
+            elif node.operator not in AFFINE:
                 least, most = self._bounds(node)
                 low, high = np.clip(low, least, most), np.clip(high, least, most)
         return affine, self._in_integers(low, high)
@@ -119,25 +117,25 @@ class Tail:
             low, high = np.clip(low, least, most), np.clip(high, least, most)
         return self._in_integers(np.array([low]), np.array([high]))
 
-    def _bounds(self, node: Any) -> tuple[float, float]:
+    def _bounds(self, node: Operation) -> tuple[float, float]:
         """What a clip keeps of all numbers; raises `NotHardware` for what is none."""
         constants, bounds = self.model.constants, [-np.inf, np.inf]
-        match node.op_type:
+        match node.operator:
             case "Relu":
                 return 0.0, np.inf
             case "HardSigmoid":
                 return 0.0, 1.0
             case "Clip":
-                for at, name in enumerate(node.input[1:3]):
+                for at, name in enumerate(node.inputs[1:3]):
                     if name:
-                        bounds[at] = float(constants.value(name).reshape(-1)[0])
+                        bounds[at] = float(constants[name].reshape(-1)[0])
             case "Max" | "Min" if self.scalar:
-                given = [float(constants.value(name).item()) for name in node.input if name in constants]
-                bounds = [max(given), np.inf] if node.op_type == "Max" else [-np.inf, min(given)]
+                given = [float(constants[name].item()) for name in node.inputs if name in constants]
+                bounds = [max(given), np.inf] if node.operator == "Max" else [-np.inf, min(given)]
             case _:
-                raise NotHardware(f"sums through {node.op_type} before they are quantised: a table needs 8 bits")
+                raise NotHardware(f"sums through {node.operator} before they are quantised: a table needs 8 bits")
         if np.isnan(bounds).any():
-            raise NotHardware(f"{node.op_type} with a bound that is no number")
+            raise NotHardware(f"{node.operator} with a bound that is no number")
         return min(bounds), bounds[1]  # where min is above max, every element is max
 
     def _in_integers(self, low: Float64, high: Float64) -> tuple[int, int]:
@@ -150,20 +148,20 @@ class Tail:
     @property
     def slope(self) -> NDArray:
         """The factor of what is below 0 in the first rectifier."""
-        node = next(node for node in self.nodes if node.op_type in RECTIFIERS)
-        if node.op_type == "LeakyRelu":
-            return np.array(next((one.f for one in node.attribute if one.name == "alpha"), 0.01))
-        return self.model.constants.value(node.input[1])
+        node = next(node for node in self.nodes if node.operator in RECTIFIERS)
+        if node.operator == "LeakyRelu":
+            return np.array(node.attributes.get("alpha", 0.01))
+        return self.model.constants[node.inputs[1]]
 
     def halves(self) -> tuple["Tail", "Tail", int] | None:
         """What is above 0 and what is below it in a LeakyRelu or PRelu, with 0 for the rest, and the integer of 0.
 
         The output is the sum of both, less that integer: of each element one half has it. None without a rectifier.
         """
-        at = [number for number, node in enumerate(self.nodes) if node.op_type in RECTIFIERS]
+        at = [number for number, node in enumerate(self.nodes) if node.operator in RECTIFIERS]
         if len(at) != 1 or self.side is not None:
             return None
-        if self.nodes[at[0]].op_type == "PRelu" and self.nodes[at[0]].input[1] not in self.model.constants:
+        if self.nodes[at[0]].operator == "PRelu" and self.nodes[at[0]].inputs[1] not in self.model.constants:
             return None
         rest = replace(self, nodes=self.nodes[at[0] + 1 :])
         if not rest.scalar:
@@ -180,18 +178,18 @@ class Tail:
         """Integers of the output for numbers [channels, ...]; one channel stands for all where it is `scalar`."""
         if not self.nodes:
             return self.target.values(numbers)
-        made = {name for node in self.nodes for name in node.output}
-        read = {name for node in self.nodes for name in node.input if name} - made
-        constants = {name: self.model.constants.value(name) for name in read if name in self.model.constants}
-        last = self.nodes[-1].output[0]
-        rank = len(self.model.shapes[self.nodes[0].output[0]])
+        made = {name for node in self.nodes for name in node.outputs}
+        read = {name for node in self.nodes for name in node.inputs if name} - made
+        constants = {name: self.model.constants[name] for name in read if name in self.model.constants}
+        last = self.nodes[-1].outputs[0]
+        rank = len(self.model.shape(self.nodes[0].outputs[0]))
         shaped = numbers
         if not self.scalar:
             if rank < 2:
                 raise NotHardware("a constant for each element of a vector")
             for node in self._working:
-                if node.op_type != "BatchNormalization":
-                    for name in constants.keys() & set(node.input):
+                if node.operator != "BatchNormalization":
+                    for name in constants.keys() & set(node.inputs):
                         _by_channel(constants[name], len(numbers), 1, rank)
             shaped = numbers.T if rank == 2 else numbers.reshape(1, *numbers.shape, *[1] * (rank - 3))
         given = dict.fromkeys(read - set(constants), shaped)
@@ -199,28 +197,26 @@ class Tail:
         found = found.T if shaped is not numbers and rank == 2 else found
         return self.target.values(np.asarray(found, np.float32).reshape(numbers.shape))
 
-    def _affine(self, node: Any, channels: int, axis: int, rank: int) -> tuple[Float64, Float64]:
+    def _affine(self, node: Operation, channels: int, axis: int, rank: int) -> tuple[Float64, Float64]:
         """Factor and offset of one node; of a HardSigmoid before its clip."""
-        if node.op_type == "HardSigmoid":
-            given = {"alpha": 0.2, "beta": 0.5} | {one.name: one.f for one in node.attribute}
+        if node.operator == "HardSigmoid":
+            given = {"alpha": 0.2, "beta": 0.5} | dict(node.attributes)
             return np.full(channels, given["alpha"]), np.full(channels, given["beta"])
-        if node.op_type == "BatchNormalization":
-            gamma, beta, mean, variance = (
-                self.model.constants.value(name).astype(np.float64) for name in node.input[1:5]
-            )
-            epsilon = next((one.f for one in node.attribute if one.name == "epsilon"), 1e-5)
+        if node.operator == "BatchNormalization":
+            gamma, beta, mean, variance = (self.model.constants[name].astype(np.float64) for name in node.inputs[1:5])
+            epsilon = node.attributes.get("epsilon", 1e-5)
             factor = gamma / np.sqrt(variance + epsilon)
             return factor, beta - mean * factor
-        at = 0 if node.input[0] in self.model.constants else 1
-        if node.input[at] not in self.model.constants or (node.op_type == "Div" and at == 0):
-            raise NotHardware(f"{node.op_type} after it is of two maps")
-        constant = _by_channel(self.model.constants.value(node.input[at]), channels, axis, rank)
+        at = 0 if node.inputs[0] in self.model.constants else 1
+        if node.inputs[at] not in self.model.constants or (node.operator == "Div" and at == 0):
+            raise NotHardware(f"{node.operator} after it is of two maps")
+        constant = _by_channel(self.model.constants[node.inputs[at]], channels, axis, rank)
         one, zero = np.ones(channels), np.zeros(channels)
-        if node.op_type == "Add":
+        if node.operator == "Add":
             return one, constant
-        if node.op_type == "Sub":
+        if node.operator == "Sub":
             return (one, -constant) if at else (-one, constant)
-        return (constant if node.op_type == "Mul" else 1 / constant), zero
+        return (constant if node.operator == "Mul" else 1 / constant), zero
 
 
 def _by_channel(value: NDArray, channels: int, axis: int, rank: int) -> Float64:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from hwgen.ir.network.graph import Model
+from hwgen.ir.network.kinds import Operation
 from hwgen.ir.operators import OPERATORS, Operator
 from hwgen.readers.layers.operators import ACTIVATIONS, Passing, ignored_group
 from hwgen.readers.layers.rows import Padding, Row, as_map
-from hwgen.readers.onnx.graph import Model, OnnxNode
 
 __all__ = ["Broken", "Connections"]
 
@@ -40,15 +40,11 @@ class Connections:
         self.padded: dict[str, Padding] = {}
         """Zeros around a tensor: top, left, bottom, right."""
         self.features: dict[str, tuple[int, int, int] | None] = {
-            name: as_map(self._model.shape(name) or ()) for name in model.inputs
+            name: as_map(self._model.known(name) or ()) for name in model.inputs
         }
         """Channels, height and width of each input; None if it is no map."""
 
-    @cached_property
-    def _producers(self) -> Mapping[str, OnnxNode]:
-        return {output: node for node in self._model.nodes for output in node.outputs if output}
-
-    def row(self, node: OnnxNode, row: Row) -> tuple[str, ...] | Broken:
+    def row(self, node: Operation, row: Row) -> tuple[str, ...] | Broken:
         """A node has become a row: what it reads."""
         operation = OPERATORS[row["op"]]
         read: list[str] = []
@@ -68,7 +64,7 @@ class Connections:
             self._fused(node, row)
         return broken or tuple(read)
 
-    def passing(self, node: OnnxNode) -> None:
+    def passing(self, node: Operation) -> None:
         """A node is no row: its output is the map of the row before it, or none."""
         group = ignored_group(node.operator)
         kind = Passing.ENDS if group is None else group.passing
@@ -98,23 +94,23 @@ class Connections:
         if found is not None:
             self._sources[node.outputs[0]] = found
 
-    def end(self, node: OnnxNode, why: Broken) -> None:
+    def end(self, node: Operation, why: Broken) -> None:
         """What a node makes is no row's map."""
         self._sources.update(dict.fromkeys(node.outputs, why))
 
-    def _is_same(self, node: OnnxNode) -> bool:
+    def _is_same(self, node: Operation) -> bool:
         """Whether a node keeps elements and their order."""
         group = ignored_group(node.operator)
         if group is not None and group.passing is Passing.SAME:
             return True
-        shape = self._model.shape(node.inputs[0]) if node.operator == "Transpose" else None
+        shape = self._model.known(node.inputs[0]) if node.operator == "Transpose" else None
         if shape is None:
             return False
         order = [axis for axis in self._order(node, len(shape)) if shape[axis] != 1]
         return order == sorted(order)
 
     @staticmethod
-    def _order(node: OnnxNode, rank: int) -> list[int]:
+    def _order(node: Operation, rank: int) -> list[int]:
         return node.ints("perm", range(rank - 1, -1, -1))
 
     def _readers(self, tensor: str) -> set[str]:
@@ -124,7 +120,7 @@ class Connections:
             found |= self._readers(node.outputs[0]) if self._is_same(node) else {node.name}
         return found
 
-    def _row_before(self, node: OnnxNode, tensor: str, *readers: str) -> str | None:
+    def _row_before(self, node: Operation, tensor: str, *readers: str) -> str | None:
         """The row or input whose map a tensor is, if nothing but ``node`` and ``readers`` reads it."""
         source = self._sources.get(tensor)
         if not isinstance(source, str) or tensor in self.padded:
@@ -132,7 +128,7 @@ class Connections:
         return source if self._readers(self._roots[source]) == {node.name, *readers} else None
 
     def _folded(
-        self, node: OnnxNode, source: str | None, changes: Mapping[str, Any], may: Callable[[Operator], bool]
+        self, node: Operation, source: str | None, changes: Mapping[str, Any], may: Callable[[Operator], bool]
     ) -> str | None:
         """The row, with more keys, if it may have them."""
         row = self._rows.get(source or "")
@@ -142,18 +138,18 @@ class Connections:
         self._roots[source] = node.outputs[0]
         return source
 
-    def _activation(self, node: OnnxNode) -> str | None:
+    def _activation(self, node: Operation) -> str | None:
         source = self._row_before(node, node.inputs[0])
         return self._folded(node, source, {"activation": self._activation_name(node)}, _may_be_activated)
 
-    def _activation_name(self, node: OnnxNode) -> str:
+    def _activation_name(self, node: Operation) -> str:
         if node.operator == "Clip":
             low, high = (self._bound(node, index, key) for index, key in ((1, "min"), (2, "max")))
             if low == 0 and high in (None, 6):
                 return "relu" if high is None else "relu6"
         return ACTIVATIONS[node.operator]
 
-    def _bound(self, node: OnnxNode, index: int, key: str) -> float | None:
+    def _bound(self, node: Operation, index: int, key: str) -> float | None:
         """A bound of a Clip: an attribute, or a constant input; None if there is none, or none that is known."""
         if key in node.attributes:
             value = float(node.attributes[key])
@@ -161,10 +157,10 @@ class Connections:
         tensor = node.inputs[index] if index < len(node.inputs) else ""
         if not tensor:
             return None
-        values = self._model.values.get(tensor, ())
+        values = self._model.values(tensor)
         return float(values[0]) if len(values) == 1 else float("nan")
 
-    def _scale(self, node: OnnxNode) -> str | None:
+    def _scale(self, node: Operation) -> str | None:
         """Batch normalisation, or arithmetic with a constant for each channel: after weights, or of an input."""
         others = [name for name in node.inputs if not self._is_scale(name)]
         if node.operator == "BatchNormalization":
@@ -180,18 +176,18 @@ class Connections:
 
     def _is_scale(self, tensor: str) -> bool:
         """Whether a tensor is one factor for all, or a constant for each channel."""
-        shape = self._model.shape(tensor)
+        shape = self._model.known(tensor)
         if shape is None:
             return False
         large = [size for size in shape if size != 1]
         return not large or (tensor in self._model.constants and len(large) == 1)
 
-    def _gate(self, node: OnnxNode) -> str | None:
+    def _gate(self, node: Operation) -> str | None:
         """x times a sigmoid of x."""
         if node.operator != "Mul" or len(node.inputs) != 2:
             return None
         for tensor, other in (node.inputs, node.inputs[::-1]):
-            gate = self._producers.get(other)
+            gate = self._model.producers.get(other)
             if gate is None or gate.operator not in GATES or self._readers(other) != {node.name}:
                 continue
             source = self._row_before(node, tensor, gate.name)
@@ -199,34 +195,34 @@ class Connections:
                 return self._folded(node, source, {"activation": GATES[gate.operator]}, _may_be_activated)
         return None
 
-    def _fused(self, node: OnnxNode, row: Row) -> None:
+    def _fused(self, node: Operation, row: Row) -> None:
         """A convolution with its activation, and perhaps a map that is added."""
-        activation = node.text("activation", "")
+        activation = node.attributes.get("activation", "")
         if activation:
             row["activation"] = ACTIVATIONS.get(activation, activation.lower())
         if len(node.inputs) > 3 and node.inputs[3]:
             self.end(node, Broken(f"{node.label} {node.name} adds another map"))
 
-    def _transposed_input(self, node: OnnxNode) -> str | None:
+    def _transposed_input(self, node: Operation) -> str | None:
         """The model's input with its channels first."""
         source = self._row_before(node, node.inputs[0])
         if source is None or source not in self._model.inputs:
             return None
-        self.features[source] = as_map(self._model.shape(node.outputs[0]) or ())
+        self.features[source] = as_map(self._model.known(node.outputs[0]) or ())
         self._roots[source] = node.outputs[0]
         return source
 
-    def _pad(self, node: OnnxNode) -> str | None:
+    def _pad(self, node: Operation) -> str | None:
         """Zeros around height and width, which the convolution that follows may take as its own."""
-        source, shape = self._sources.get(node.inputs[0]), self._model.shape(node.inputs[0])
+        source, shape = self._sources.get(node.inputs[0]), self._model.known(node.inputs[0])
         pads = node.ints("pads")
         if len(node.inputs) > 1:
-            pads = [int(one) for one in self._model.values.get(node.inputs[1], ())]
+            pads = [int(one) for one in self._model.values(node.inputs[1])]
         fill = float(node.attributes.get("value", 0))
         if len(node.inputs) > 2 and node.inputs[2]:
-            fill = float((*self._model.values.get(node.inputs[2], ()), float("nan"))[0])
+            fill = float((*self._model.values(node.inputs[2]), float("nan"))[0])
         known = isinstance(source, str) and shape is not None and len(shape) in (3, 4) and len(pads) == 2 * len(shape)
-        if not known or fill != 0 or node.text("mode", "constant") != "constant" or len(node.inputs) > 3:
+        if not known or fill != 0 or node.attributes.get("mode", "constant") != "constant" or len(node.inputs) > 3:
             return None
         half = len(pads) // 2
         if any(pads[:2]) or any(pads[half : half + 2]) or min(pads) < 0 or node.inputs[0] in self.padded:

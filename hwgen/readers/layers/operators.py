@@ -8,11 +8,9 @@ from enum import Enum
 
 __all__ = [
     "ACTIVATIONS",
-    "EQUIVALENTS",
     "IGNORED",
     "REFUSED",
     "TAKEN",
-    "Equivalent",
     "Group",
     "Passing",
     "ignored_group",
@@ -45,28 +43,6 @@ class Group:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Equivalent:
-    """The operator that a quantised or fused one is, for shapes and work.
-
-    Members
-    -------
-    name : a standard operator.
-    data : positions of its inputs among those of the quantised operator; the others are scales and zero points.
-    every : if not 0, all positions from the first of ``data`` on, this far apart.
-    """
-
-    name: str
-    data: tuple[int, ...]
-    every: int = 0
-
-    def inputs(self, names: list[str]) -> list[str]:
-        """The data inputs among all inputs."""
-        if self.every:
-            return names[self.data[0] :: self.every]
-        return [names[index] for index in self.data if index < len(names)]
-
-
 TAKEN: dict[str, str] = {
     "Conv": "`conv`, or `depthwise_conv` with a group for each channel; of one dimension: with height 1",
     "ConvTranspose": "`deconv`",
@@ -85,29 +61,6 @@ TAKEN: dict[str, str] = {
     "DepthToSpace": "`pixel_shuffle`",
 }
 """Operators that become rows, and which."""
-
-EQUIVALENTS: dict[str, Equivalent] = {
-    "QLinearConv": Equivalent("Conv", (0, 3, 8)),
-    "ConvInteger": Equivalent("Conv", (0, 1)),
-    "FusedConv": Equivalent("Conv", (0, 1, 2, 3)),
-    "QLinearMatMul": Equivalent("MatMul", (0, 3)),
-    "MatMulInteger": Equivalent("MatMul", (0, 1)),
-    "MatMulIntegerToFloat": Equivalent("MatMul", (0, 1)),
-    "DynamicQuantizeMatMul": Equivalent("MatMul", (0, 1)),
-    "QGemm": Equivalent("Gemm", (0, 3, 6)),
-    "FusedGemm": Equivalent("Gemm", (0, 1, 2)),
-    "QLinearAdd": Equivalent("Add", (0, 3)),
-    "QLinearMul": Equivalent("Mul", (0, 3)),
-    "QLinearConcat": Equivalent("Concat", (2,), every=3),
-    "QLinearAveragePool": Equivalent("AveragePool", (0,)),
-    "QLinearGlobalAveragePool": Equivalent("GlobalAveragePool", (0,)),
-    "QLinearReduceMean": Equivalent("ReduceMean", (0,)),
-    "QLinearLeakyRelu": Equivalent("LeakyRelu", (0,)),
-    "QLinearSigmoid": Equivalent("Sigmoid", (0,)),
-    "QLinearSoftmax": Equivalent("Softmax", (0,)),
-    "QuickGelu": Equivalent("Swish", (0,)),
-}
-"""Quantised operators (QOperator form, also those of com.microsoft) and fused ones: taken as what they are."""
 
 ACTIVATIONS: dict[str, str] = {
     "Relu": "relu",

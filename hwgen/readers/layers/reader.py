@@ -11,11 +11,13 @@ from typing import Any
 from hwgen.ir.coverage import Coverage, Ignored, LeftOut
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.layer_set import Network, Node
+from hwgen.ir.network.graph import Model
+from hwgen.ir.network.kinds import Operation
 from hwgen.ir.operators import OPERATORS
 from hwgen.readers.layers.connections import Broken, Connections
 from hwgen.readers.layers.operators import TAKEN, ignored_group
 from hwgen.readers.layers.rows import Refused, Row, Workless, row_of
-from hwgen.readers.onnx.graph import Model, OnnxNode, load_model
+from hwgen.readers.onnx.reader import load_model
 
 __all__ = ["read_onnx"]
 
@@ -41,7 +43,7 @@ class _Reading:
         for node in model.nodes:
             self._node(node)
 
-    def _node(self, node: OnnxNode) -> None:
+    def _node(self, node: Operation) -> None:
         try:
             self._sort(node)
         except Refused as refused:
@@ -55,13 +57,13 @@ class _Reading:
         ):  # too few inputs, attributes of other types
             self._leave_out(node, "inputs or attributes that the operator does not have", None)
 
-    def _leave_out(self, node: OnnxNode, reason: str, macs: int | None) -> None:
+    def _leave_out(self, node: Operation, reason: str, macs: int | None) -> None:
         self._left_out.append(LeftOut(name=node.name, op=node.label, reason=f"{node.label}: {reason}", macs=macs))
         self._connections.end(node, Broken(f"{node.label} {node.name} is left out"))
 
-    def _sort(self, node: OnnxNode) -> None:
+    def _sort(self, node: Operation) -> None:
         """Take a node or ignore it; raises `Refused`."""
-        if self._model.constant(node):
+        if all(output in self._model.constants for output in node.outputs if output):
             self._ignored[node.label, CONSTANT] += 1
             return
         group = ignored_group(node.operator)
@@ -76,15 +78,15 @@ class _Reading:
         except Workless as reason:
             self._ignore(node, f"{reason}: no multiply-accumulates")
 
-    def _has_constant(self, node: OnnxNode) -> bool:
+    def _has_constant(self, node: Operation) -> bool:
         return any(name in self._model.constants for name in node.inputs)
 
-    def _ignore(self, node: OnnxNode, why: str) -> None:
+    def _ignore(self, node: Operation, why: str) -> None:
         self._ignored[node.label, why] += 1
         self._connections.passing(node)
 
     @staticmethod
-    def _checked(node: OnnxNode, row: Row) -> Row:
+    def _checked(node: Operation, row: Row) -> Row:
         """The row, if a table may have it."""
         try:
             validated(Node, {"name": node.name, **row}, "")
@@ -99,7 +101,7 @@ class _Reading:
             raise Workless(reason) from None
         return row
 
-    def _take(self, node: OnnxNode, row: Row) -> None:
+    def _take(self, node: Operation, row: Row) -> None:
         row = {"name": node.name, "inputs": [], **row, "onnx": node.label}
         read = self._connections.row(node, row)
         self._rows.append(row)

@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hwgen.ir.network.graph import Model
+from hwgen.ir.network.kinds import Operation
 from hwgen.readers.layers.operators import REFUSED
-from hwgen.readers.onnx.graph import Model, OnnxNode
+from hwgen.readers.windows import lifted, pair, said_padding, transposed_window, window_of
 
 __all__ = ["Refused", "Row", "Workless", "as_map", "row_of"]
 
@@ -27,7 +29,7 @@ class Workless(Exception):
     """A node without work, in a form that no row expresses."""
 
 
-def row_of(node: OnnxNode, model: Model, padded: Mapping[str, Padding]) -> Row:
+def row_of(node: Operation, model: Model, padded: Mapping[str, Padding]) -> Row:
     """The row of a node whose operator may be taken.
 
     ``padded``: zeros that stand around tensors, which become padding of a convolution. Raises `Refused`, `Workless`.
@@ -39,11 +41,11 @@ def row_of(node: OnnxNode, model: Model, padded: Mapping[str, Padding]) -> Row:
     return _ROWS[node.operator](node, model, padded.get(node.inputs[0], (0, 0, 0, 0)))
 
 
-def _recurrent_macs(node: OnnxNode, model: Model) -> int | None:
+def _recurrent_macs(node: Operation, model: Model) -> int | None:
     """Of a recurrent layer: both of its weight tensors once for each step and image."""
     if node.operator not in ("LSTM", "GRU", "RNN"):
         return None
-    shapes = [model.shape(tensor) for tensor in node.inputs[:3]]
+    shapes = [model.known(tensor) for tensor in node.inputs[:3]]
     if len(shapes) < 3 or any(shape is None or len(shape) != 3 for shape in shapes):
         return None
     given, weights, recurrent = (shape or () for shape in shapes)
@@ -62,15 +64,10 @@ def as_map(shape: Sequence[int]) -> tuple[int, int, int] | None:
     return None
 
 
-def _lifted(sizes: Sequence[int], first: int) -> list[int]:
-    """Values of one or two dimensions as those of two."""
-    return [first, *sizes] if len(sizes) == 1 else list(sizes)
-
-
-def _shapes(node: OnnxNode, model: Model, *tensors: str) -> list[Sizes]:
+def _shapes(node: Operation, model: Model, *tensors: str) -> list[Sizes]:
     found = []
     for tensor in tensors:
-        shape = model.shape(tensor)
+        shape = model.known(tensor)
         if shape is None:
             raise Refused(f"the shape of {tensor} cannot be inferred")
         found.append(shape)
@@ -84,7 +81,7 @@ def _images(batch: int) -> Row:
 
 def _sizes(given: Sequence[int], made: Sequence[int]) -> Row:
     """The keys for a map that is read and one that is made, of one or two dimensions."""
-    (input_height, input_width), (output_height, output_width) = _lifted(given[2:], 1), _lifted(made[2:], 1)
+    (input_height, input_width), (output_height, output_width) = pair(given[2:]), pair(made[2:])
     return _images(given[0]) | {
         "input_channels": given[1],
         "output_channels": made[1],
@@ -95,21 +92,21 @@ def _sizes(given: Sequence[int], made: Sequence[int]) -> Row:
     }
 
 
-def _convolution(node: OnnxNode, model: Model, padded: Padding) -> Row:
+def _convolution(node: Operation, model: Model, padded: Padding) -> Row:
     given, weights, made = _shapes(node, model, node.inputs[0], node.inputs[1], node.outputs[0])
     transposed = node.operator == "ConvTranspose"
     macs = math.prod(weights) * math.prod((given if transposed else made)[2:]) * given[0]
     _check_convolution(node, model, given, weights, macs)
-    kernel = _lifted(node.ints("kernel_shape") or weights[2:], 1)
-    stride = _lifted(node.ints("strides") or [1] * (len(given) - 2), 1)
+    kernel, stride = pair(node.ints("kernel_shape") or weights[2:]), lifted(node.ints("strides"), 1)
     groups = int(node.attributes.get("group", 1))
-    row = {**_sizes(given, made), "op": "conv", "kernel": kernel, "stride": stride, "groups": groups}
-    sizes = (row["input_height"], row["input_width"]), (row["output_height"], row["output_width"])
+    row = {**_sizes(given, made), "op": "conv", "kernel": [*kernel], "stride": [*stride], "groups": groups}
     if transposed:
-        extra = _lifted(node.ints("output_padding") or [0] * (len(given) - 2), 0)
-        pads = _transposed_padding(node, *sizes, kernel, stride, extra)
-        return row | {"op": "deconv", "padding": pads, "output_padding": extra}
-    row["padding"] = _padding(node, *sizes, kernel, stride)
+        pads = transposed_window(node.attributes, given, made, kernel).padding
+        if min(pads[0] + pads[2], pads[1] + pads[3]) < 0:
+            raise Refused("an output that is larger than its input gives", None)
+        extra = lifted(node.ints("output_padding"), 0)
+        return row | {"op": "deconv", "padding": [*pads], "output_padding": [*extra]}
+    row["padding"] = _padding(node, given, made, kernel)
     if any(padded):
         top, left, bottom, right = padded
         row["padding"] = [own + more for own, more in zip(row["padding"], padded, strict=True)]
@@ -120,7 +117,7 @@ def _convolution(node: OnnxNode, model: Model, padded: Padding) -> Row:
     return row
 
 
-def _check_convolution(node: OnnxNode, model: Model, given: Sizes, weights: Sizes, macs: int) -> None:
+def _check_convolution(node: Operation, model: Model, given: Sizes, weights: Sizes, macs: int) -> None:
     """Raise `Refused` for a convolution that no row expresses."""
     if not 3 <= len(given) <= 4:
         raise Refused(f"a convolution of {len(given) - 2} dimensions, expected 1 or 2", macs)
@@ -133,52 +130,15 @@ def _check_convolution(node: OnnxNode, model: Model, given: Sizes, weights: Size
         raise Refused("channels last, expected channels first", macs)
 
 
-def _pads(node: OnnxNode) -> list[int]:
-    """Explicit padding: top, left, bottom, right."""
-    pads = node.ints("pads") or [0] * 4
-    return [0, pads[0], 0, pads[1]] if len(pads) == 2 else pads
+def _padding(node: Operation, given: Sizes, made: Sizes, kernel: tuple[int, int]) -> list[int]:
+    """Top, left, bottom, right; automatic padding and ceil mode become unequal pads."""
+    top, left, *after = window_of(node.attributes, given, made, kernel).padding
+    automatic = str(node.attributes.get("auto_pad", "")).startswith("SAME")
+    said = (0, 0) if automatic else said_padding(node.attributes)[2:]
+    return [top, left, *map(max, after, said)]
 
 
-def _padding(
-    node: OnnxNode, given: Sequence[int], made: Sequence[int], kernel: Sequence[int], stride: Sequence[int]
-) -> list[int]:
-    """Explicit (top, left, bottom, right) padding; automatic padding and ceil mode become unequal pads."""
-    auto = node.text("auto_pad", "NOTSET")
-    pads = _pads(node)
-    for axis, (size, output) in enumerate(zip(given, made, strict=True)):
-        needed = (output - 1) * stride[axis] + kernel[axis] - size
-        if auto in ("SAME_UPPER", "SAME_LOWER"):
-            total = max(needed, 0)
-            first = (total if auto == "SAME_UPPER" else total + 1) // 2
-            pads[axis], pads[axis + 2] = first, total - first
-        else:
-            pads[axis + 2] = max(pads[axis + 2], needed - pads[axis])
-    return pads
-
-
-def _transposed_padding(
-    node: OnnxNode,
-    given: Sequence[int],
-    made: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    extra: Sequence[int],
-) -> list[int]:
-    """Padding of a transposed convolution; where the output's size is given, it follows from that."""
-    auto = node.text("auto_pad", "NOTSET")
-    if auto == "NOTSET" and "output_shape" not in node.attributes:
-        return _pads(node)
-    pads = [0] * 4
-    for axis, (size, output) in enumerate(zip(given, made, strict=True)):
-        total = (size - 1) * stride[axis] + kernel[axis] + extra[axis] - output
-        if total < 0:
-            raise Refused("an output that is larger than its input gives", None)
-        first = (total if auto == "SAME_UPPER" else total + 1) // 2
-        pads[axis], pads[axis + 2] = first, total - first
-    return pads
-
-
-def _product(node: OnnxNode, model: Model, padded: Padding) -> Row:
+def _product(node: Operation, model: Model, padded: Padding) -> Row:
     """A product with weights on either side: the other's rows or columns are pixels; a group for each matrix."""
     first, second, made = _shapes(node, model, *node.inputs[:2], node.outputs[0])
     first = first[::-1] if node.attributes.get("transA") else first
@@ -202,51 +162,50 @@ def _product(node: OnnxNode, model: Model, padded: Padding) -> Row:
     return {"op": operation, **_images(images // groups), **sizes, "kernel": [1, 1]}
 
 
-def _image(node: OnnxNode, model: Model, *tensors: str) -> list[Sizes]:
+def _image(node: Operation, model: Model, *tensors: str) -> list[Sizes]:
     """Shapes of feature maps, of one or two dimensions, for an operator without work."""
     found = []
     for tensor in tensors:
-        shape = model.shape(tensor)
+        shape = model.known(tensor)
         if shape is None or as_map(shape) is None:
             raise Workless(f"{tensor} is no feature map")
         found.append(shape)
     return found
 
 
-def _pool(node: OnnxNode, model: Model, padded: Padding) -> Row:
+def _pool(node: Operation, model: Model, padded: Padding) -> Row:
     given, made = _image(node, model, node.inputs[0], node.outputs[0])
     if any(one != 1 for one in node.ints("dilations")) or node.attributes.get("channels_last"):
         raise Workless("a dilated pool, or channels last")
-    kernel = _lifted(node.ints("kernel_shape"), 1)
-    if node.operator.startswith("Global") or (kernel == _lifted(given[2:], 1) and not any(_pads(node))):
+    kernel = lifted(node.ints("kernel_shape"), 1)
+    if node.operator.startswith("Global") or (kernel == pair(given[2:]) and not any(said_padding(node.attributes))):
         return _global_pool(node, given)
-    stride = _lifted(node.ints("strides") or [1] * (len(given) - 2), 1)
-    row = {**_sizes(given, made), "op": "pool", "pool": _kind(node), "kernel": kernel, "stride": stride}
-    sizes = (row["input_height"], row["input_width"]), (row["output_height"], row["output_width"])
-    return row | {"padding": _padding(node, *sizes, kernel, stride)}
+    keys = {"kernel": [*kernel], "stride": [*lifted(node.ints("strides"), 1)]}
+    padding = _padding(node, given, made, kernel)
+    return {**_sizes(given, made), "op": "pool", "pool": _kind(node), **keys, "padding": padding}
 
 
-def _global_pool(node: OnnxNode, given: Sizes) -> Row:
+def _global_pool(node: Operation, given: Sizes) -> Row:
     row = _sizes(given, (given[0], given[1], *[1] * (len(given) - 2)))
     kernel = [row["input_height"], row["input_width"]]
     return row | {"op": "pool", "pool": _kind(node), "global_pool": True, "kernel": kernel}
 
 
-def _kind(node: OnnxNode) -> str:
+def _kind(node: Operation) -> str:
     return "max" if "Max" in node.operator else "avg"
 
 
-def _reduction(node: OnnxNode, model: Model, padded: Padding) -> Row:
+def _reduction(node: Operation, model: Model, padded: Padding) -> Row:
     (given,) = _image(node, model, node.inputs[0])
     axes = node.ints("axes")
     if len(node.inputs) > 1 and node.inputs[1]:
-        axes = [int(one) for one in model.values.get(node.inputs[1], ())]
+        axes = [int(one) for one in model.values(node.inputs[1])]
     if len(given) < 3 or sorted(axis % len(given) for axis in axes) != list(range(2, len(given))):
         raise Workless("not over height and width")
     return _global_pool(node, given)
 
 
-def _sum(node: OnnxNode, model: Model, padded: Padding) -> Row:
+def _sum(node: Operation, model: Model, padded: Padding) -> Row:
     shapes = _image(node, model, *node.inputs)
     if len(set(shapes)) != 1 or len(shapes) < 2:
         raise Workless("not of maps of one shape")
@@ -260,7 +219,7 @@ def _same(shape: Sizes) -> Row:
     return _images(shape[0]) | sizes
 
 
-def _concatenation(node: OnnxNode, model: Model, padded: Padding) -> Row:
+def _concatenation(node: Operation, model: Model, padded: Padding) -> Row:
     shapes = _image(node, model, *node.inputs)
     (made,) = _image(node, model, node.outputs[0])
     axis = int(node.attributes.get("axis", 1))
@@ -269,18 +228,18 @@ def _concatenation(node: OnnxNode, model: Model, padded: Padding) -> Row:
     return {"op": "concat", **_same(made)}
 
 
-def _normalisation(node: OnnxNode, model: Model, padded: Padding) -> Row:
+def _normalisation(node: Operation, model: Model, padded: Padding) -> Row:
     (given,) = _image(node, model, node.inputs[0])
     return {"op": "lrn", **_same(given), "size": int(node.attributes.get("size", 1))}
 
 
-def _shuffle(node: OnnxNode, model: Model, padded: Padding) -> Row:
+def _shuffle(node: Operation, model: Model, padded: Padding) -> Row:
     given, made = _image(node, model, node.inputs[0], node.outputs[0])
     return {"op": "pixel_shuffle", **_sizes(given, made), "kernel": [1, 1],
             "factor": int(node.attributes.get("blocksize", 1))}  # fmt: skip
 
 
-_ROWS: dict[str, Callable[[OnnxNode, Model, Padding], Row]] = {
+_ROWS: dict[str, Callable[[Operation, Model, Padding], Row]] = {
     "Conv": _convolution,
     "ConvTranspose": _convolution,
     **dict.fromkeys(("Gemm", "MatMul"), _product),

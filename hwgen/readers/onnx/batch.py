@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hwgen.readers.integers.movement import attributes
-from hwgen.readers.onnx.constants import Constants
-from hwgen.readers.onnx.model import QuantisedModel
+from hwgen.ir.network.graph import Model
+from hwgen.ir.network.kinds import Operation
+from hwgen.ir.network.tensors import Constants
 from hwgen.readers.onnx.operators import ELEMENTWISE
 
 __all__ = ["NotApart", "require_same", "rows_apart"]
@@ -37,48 +37,49 @@ class _Step:
     count : images.
     """
 
-    node: Any
-    model: QuantisedModel
+    node: Operation
+    model: Model
     rows: Rows
     count: int
 
     @property
     def made(self) -> tuple[int, ...]:
         """Shape of the first output."""
-        return self.model.shapes[self.node.output[0]]
+        return self.model.shape(self.node.outputs[0])
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Mapping[str, Any]:
         """Attributes."""
-        return attributes(self.node)
+        return self.node.attributes
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Of a tensor or constant."""
-        constants = self.model.constants
-        return constants.shape(name) if name in constants else self.model.shapes[name]
+        return self.model.shape(name)
 
     def constant(self, at: int, attribute: str = "") -> list[int] | None:
         """Integers of an input or, in older versions, of an attribute; None if neither is given."""
-        names = self.node.input
+        names = self.node.inputs
         if len(names) > at and names[at]:
             self.require(names[at] in self.model.constants, f"its {attribute or 'shape'} is computed")
-            return [int(one) for one in self.model.constants.value(names[at]).reshape(-1)]
+            return [int(one) for one in self.model.constants[names[at]].reshape(-1)]
         found = self.settings.get(attribute)
         return None if found is None else [int(one) for one in np.atleast_1d(found)]
 
     def axis(self, axis: int, rank: int | None = None) -> int:
         """An axis counted from the first."""
-        return axis % max(len(self.shape(self.node.input[0])) if rank is None else rank, 1)
+        return axis % max(len(self.shape(self.node.inputs[0])) if rank is None else rank, 1)
 
     def require(self, holds: bool, reason: str) -> None:
         """Raise `NotApart` unless it holds."""
         if not holds:
-            raise NotApart(f"{self.node.op_type} {self.node.name or self.node.output[0]}: {reason}")
+            raise NotApart(f"{self.node.operator} {self.node.name or self.node.outputs[0]}: {reason}")
 
     def data_alone(self) -> None:
         """Only the first input may depend on the image."""
-        others = [name for name in self.node.input[1:] if name in self.rows]
-        self.require(self.node.input[0] in self.rows and not others, "more than its first input depends on the image")
+        others = [name for name in self.node.inputs[1:] if name in self.rows]
+        self.require(
+            self.node.inputs[0] in self.rows and not others, "more than its first input depends on the image"
+        )
 
 
 Rule = Callable[[_Step], None]
@@ -88,7 +89,7 @@ MIXED = "it computes along the first axis"
 def _aligned(step: _Step) -> None:
     """Broadcasting: images meet only themselves."""
     rank = len(step.made)
-    for name in filter(None, step.node.input):
+    for name in filter(None, step.node.inputs):
         shape = step.shape(name)
         if name in step.rows:
             step.require(len(shape) == rank and shape[0] == step.made[0], "another axis meets the first one")
@@ -97,7 +98,7 @@ def _aligned(step: _Step) -> None:
 
 
 def _quantiser(step: _Step) -> None:
-    scales = prod(step.shape(step.node.input[1]))
+    scales = prod(step.shape(step.node.inputs[1]))
     step.require(scales == 1 or step.axis(step.settings.get("axis", 1)) != 0, "scales along the first axis")
     step.data_alone()
 
@@ -105,12 +106,12 @@ def _quantiser(step: _Step) -> None:
 def _channels(step: _Step) -> None:
     """Maps: the second axis has the channels."""
     step.data_alone()
-    step.require(len([name for name in step.node.output if name]) == 1, "its places count all images")
-    step.require(step.made[0] == step.shape(step.node.input[0])[0], MIXED)
+    step.require(len([name for name in step.node.outputs if name]) == 1, "its places count all images")
+    step.require(step.made[0] == step.shape(step.node.inputs[0])[0], MIXED)
 
 
 def _gemm(step: _Step) -> None:
-    first, second, *bias = step.node.input
+    first, second, *bias = step.node.inputs
     step.require(first in step.rows and second not in step.rows, "its second factor depends on the image")
     step.require(not step.settings.get("transA", 0), MIXED)
     for name in filter(None, bias):
@@ -120,7 +121,7 @@ def _gemm(step: _Step) -> None:
 
 
 def _matmul(step: _Step) -> None:
-    for at, name in enumerate(step.node.input):
+    for at, name in enumerate(step.node.inputs):
         shape, rank = step.shape(name), len(step.made)
         least = 2 if at == 0 else 3  # of the right factor rows are what sums run over
         if name in step.rows:
@@ -136,7 +137,7 @@ def _one_axis(default: int) -> Rule:
 
     def rule(step: _Step) -> None:
         step.data_alone()
-        others = [step.shape(name) for name in step.node.input[1:] if name]
+        others = [step.shape(name) for name in step.node.inputs[1:] if name]
         same = any(len(shape) == len(step.made) > 1 and shape[0] != 1 for shape in others)
         step.require(not same, "a constant differs along the first axis")
         step.require(step.axis(step.settings.get("axis", default)) != 0, MIXED)
@@ -178,7 +179,7 @@ def _reshaped(step: _Step) -> None:
 
 def _joined(step: _Step) -> None:
     step.require(step.axis(int(step.settings["axis"]), len(step.made)) != 0, "it joins along the first axis")
-    step.require(all(name in step.rows for name in step.node.input), "it joins images with a constant")
+    step.require(all(name in step.rows for name in step.node.inputs), "it joins images with a constant")
 
 
 def _gathered(step: _Step) -> None:
@@ -210,7 +211,7 @@ def _tiled(step: _Step) -> None:
 def _sized(step: _Step) -> None:
     """The first axis keeps its size, and its place."""
     step.data_alone()
-    given = step.shape(step.node.input[0])
+    given = step.shape(step.node.inputs[0])
     step.require(len(given) == len(step.made) and given[0] == step.made[0], "it changes the first axis")
 
 
@@ -258,22 +259,22 @@ RULES: Mapping[str, Rule] = {
 """By operator: what must hold so that its outputs have the images along their first axis as its inputs have."""
 
 
-def rows_apart(model: QuantisedModel, batched: Collection[str], count: int) -> Rows:
+def rows_apart(model: Model, batched: Collection[str], count: int) -> Rows:
     """How many rows are of one image, for each tensor that depends on ``batched``; raises `NotApart`.
 
     ``count`` : images, the first size of these inputs.
     """
     rows = dict.fromkeys(batched, 1)
     for node in model.nodes:
-        if not any(name in rows for name in node.input):
+        if not any(name in rows for name in node.inputs):
             continue
         step = _Step(node, model, rows, count)
-        rule = RULES.get(node.op_type)
+        rule = RULES.get(node.operator)
         step.require(rule is not None, "it is not known to treat the elements of the first axis apart")
         assert rule is not None
         rule(step)
-        for name in filter(None, node.output):
-            shape = model.shapes[name]
+        for name in filter(None, node.outputs):
+            shape = model.shape(name)
             step.require(bool(shape) and shape[0] % count == 0, MIXED)
             rows[name] = shape[0] // count
     alone = [name for name in model.outputs if name not in rows]
@@ -282,21 +283,21 @@ def rows_apart(model: QuantisedModel, batched: Collection[str], count: int) -> R
     return rows
 
 
-def require_same(whole: QuantisedModel, one: QuantisedModel, rows: Rows) -> None:
+def require_same(whole: Model, one: Model, rows: Rows) -> None:
     """Raise `NotApart` unless the model of one image does to it what the whole model does to each of its images."""
-    for name, shape in whole.shapes.items():
-        wanted = (rows[name], *shape[1:]) if name in rows else shape
-        if name not in whole.constants and one.shapes.get(name) != wanted:
+    for name, tensor in whole.tensors.items():
+        wanted = (rows[name], *tensor.shape[1:]) if name in rows else tensor.shape
+        if name not in whole.constants and (name not in one.tensors or one.shape(name) != wanted):
             raise NotApart(f"{name} would have another shape for one image")
-    names = [[(node.op_type, tuple(node.output)) for node in model.nodes] for model in (whole, one)]
+    names = [[(node.operator, node.outputs) for node in model.nodes] for model in (whole, one)]
     if names[0] != names[1]:
         raise NotApart("a constant depends on how many there are")
     for node, other in zip(whole.nodes, one.nodes, strict=True):
-        for at, (name, twin) in enumerate(zip(node.input, other.input, strict=True)):
-            if name in whole.constants and at != SHAPES.get(node.op_type):
+        for at, (name, twin) in enumerate(zip(node.inputs, other.inputs, strict=True)):
+            if name in whole.constants and at != SHAPES.get(node.operator):
                 _require_equal(whole.constants, one.constants, name, twin)
 
 
 def _require_equal(whole: Constants, one: Constants, name: str, twin: str) -> None:
-    if twin not in one or not np.array_equal(whole.value(name), one.value(twin), equal_nan=True):
+    if twin not in one or not np.array_equal(whole[name], one[twin], equal_nan=True):
         raise NotApart(f"{name} depends on how many there are")

@@ -14,7 +14,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network import kinds
 from hwgen.ir.network.graph import Graph
 from hwgen.readers.integers.reader import read_quantised
-from hwgen.readers.onnx.loading import load_quantised
+from hwgen.readers.onnx.reader import load_quantised
 from tests.readers.integers.models import Draft
 
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 from hwgen.golden.quantised.real import RealValues, sum_roundings
-from hwgen.readers.onnx.loading import load_quantised
+from hwgen.readers.onnx.reader import load_quantised
 from tests.readers.integers.models import Draft
 
 
@@ -51,12 +51,12 @@ def test_float32_is_within_the_bound(tmp_path: Path, seed: int) -> None:
     )  # fmt: skip
     session = onnxruntime.InferenceSession(whole.SerializeToString(), options, providers=["CPUExecutionProvider"])
     tensors = dict(zip([node.output[0] for node in draft.nodes], session.run(None, {"x": image}), strict=True))
-    known = {name: form.inside(tensors[name]) for name, form in model.quantised.items()}
+    known = {name: one.quantisation.inside(tensors[name]) for name, one in model.tensors.items() if one.quantisation}
     real = RealValues(model, known)
     judged = 0
     for node in draft.nodes:
         name = node.output[0]
-        if name in model.constants or name in model.quantised:
+        if name in model.constants or name in known:
             continue
         found = real.of(name)
         assert found is not None, node.op_type

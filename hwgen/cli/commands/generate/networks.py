@@ -25,7 +25,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import plain_name
 from hwgen.ir.network.kinds import Dequantise, Quantise
 from hwgen.readers.integers.reader import read_quantised
-from hwgen.readers.onnx.loading import is_quantised
+from hwgen.readers.onnx.reader import is_quantised
 
 __all__ = ["generate_network", "network_on", "require_whole"]
 
