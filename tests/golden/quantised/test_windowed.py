@@ -45,7 +45,7 @@ def test_convolutions(seed: int) -> None:
     weights = rng.normal(size=(2 * groups, 3, *kernel))
     wanted = reference("ConvTranspose", [data, weights], turned)
     np.testing.assert_allclose(
-        windowed.transposed_convolution(data, weights, attributes(turned), wanted.shape), wanted, atol=1e-5
+        windowed.transposed_convolution(data, weights, turned, wanted.shape), wanted, atol=1e-5
     )
 
 
