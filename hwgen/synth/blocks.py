@@ -57,7 +57,7 @@ def cluster_blocks(
     """The blocks of a cluster: its HWCs, which are equal, and what is around them. One HWC is synthesised."""
     one = sum(hwc_blocks(parameters.hwc, tell=tell, arrived=arrived).values(), Block())
     tell("writing the Verilog of the cluster")
-    around = _blocks(generated_cluster(parameters), "cluster", boxes=("hwc",), tell=tell, arrived=arrived)
+    around = _blocks(generated_cluster(parameters), "cluster", blackboxes=("hwc",), tell=tell, arrived=arrived)
     return {f"{parameters.hwcs} HWCs": sum([one] * parameters.hwcs, Block()), **around}
 
 
@@ -67,15 +67,15 @@ def vector_blocks(address_bits: int, *, tell: Tell = lambda stage: None) -> dict
 
 
 def _blocks(
-    verilog: str, top: str, *, boxes: tuple[str, ...] = (), tell: Tell, arrived: Arrived = unseen
+    verilog: str, top: str, *, blackboxes: tuple[str, ...] = (), tell: Tell, arrived: Arrived = unseen
 ) -> dict[str, Block]:
     """Both of each block."""
     cells, gates = areas_and_gates(
         verilog,
         top,
-        boxes=boxes,
+        blackboxes=blackboxes,
         tell=tell,
-        arrived=lambda found: arrived(f"{top} without {boxes[0]}" if boxes else top, found),
+        arrived=lambda found: arrived(f"{top} without {blackboxes[0]}" if blackboxes else top, found),
     )
     names = sorted(cells | gates)
     return {name: Block(cells.get(name, Area()), gates.get(name, Gates())) for name in names}

@@ -185,7 +185,7 @@ def areas(
     verilog: str,
     top: str,
     *,
-    boxes: tuple[str, ...] = (),
+    blackboxes: tuple[str, ...] = (),
     seconds: float = DEFAULT_SECONDS,
     tell: Tell = lambda stage: None,
 ) -> dict[str, Area]:
@@ -196,11 +196,11 @@ def areas(
     Parameters
     ----------
     verilog, top : the design's text and the name of its top module.
-    boxes : modules that are left out.
+    blackboxes : modules that are left out.
     seconds : after which a tool is given up.
     tell : called with the name of each stage before it begins.
     """
-    found = _by_block("areas", verilog, top, boxes, seconds, tell)
+    found = _by_block("areas", verilog, top, blackboxes, seconds, tell)
     return {block: Area(**area) for block, area in found.items()}
 
 
@@ -208,12 +208,12 @@ def gates_by_block(
     verilog: str,
     top: str,
     *,
-    boxes: tuple[str, ...] = (),
+    blackboxes: tuple[str, ...] = (),
     seconds: float = DEFAULT_SECONDS,
     tell: Tell = lambda stage: None,
 ) -> dict[str, Gates]:
     """As `areas`, in gates of no technology."""
-    found = _by_block("gates", verilog, top, boxes, seconds, tell)
+    found = _by_block("gates", verilog, top, blackboxes, seconds, tell)
     return {block: Gates(**gates) for block, gates in found.items()}
 
 
@@ -221,13 +221,13 @@ def areas_and_gates(
     verilog: str,
     top: str,
     *,
-    boxes: tuple[str, ...] = (),
+    blackboxes: tuple[str, ...] = (),
     seconds: float = DEFAULT_SECONDS,
     tell: Tell = lambda stage: None,
     arrived: Callable[[dict[str, Area]], None] = lambda found: None,
 ) -> tuple[dict[str, Area], dict[str, Gates]]:
     """Both `areas` and `gates_by_block`, made side by side; ``arrived`` has the first as soon as it is there."""
-    of_areas, of_gates = (_file_of_blocks(kind, verilog, top, boxes) for kind in ("areas", "gates"))
+    of_areas, of_gates = (_file_of_blocks(kind, verilog, top, blackboxes) for kind in ("areas", "gates"))
     with locked_entry(of_areas), locked_entry(of_gates):
         if not of_areas.exists() and not of_gates.exists():
             with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
@@ -236,30 +236,30 @@ def areas_and_gates(
                     _kept(of_areas, lambda: blocks_of(cells))
                     arrived(blocks_of(cells))
 
-                gates = ToolRun(Path(name), top, Device(), seconds, tell, boxes).cells_and_gates(verilog, keep)
+                gates = ToolRun(Path(name), top, Device(), seconds, tell, blackboxes).cells_and_gates(verilog, keep)
                 _kept(of_gates, lambda: gate_blocks_of(gates))
-    cells = areas(verilog, top, boxes=boxes, seconds=seconds, tell=tell)
-    return cells, gates_by_block(verilog, top, boxes=boxes, seconds=seconds, tell=tell)
+    cells = areas(verilog, top, blackboxes=blackboxes, seconds=seconds, tell=tell)
+    return cells, gates_by_block(verilog, top, blackboxes=blackboxes, seconds=seconds, tell=tell)
 
 
 def _by_block(
-    kind: str, verilog: str, top: str, boxes: tuple[str, ...], seconds: float, tell: Tell
+    kind: str, verilog: str, top: str, blackboxes: tuple[str, ...], seconds: float, tell: Tell
 ) -> dict[str, dict[str, int]]:
     """Areas or gates as plain data, from where they are kept if they were found before."""
-    file = _file_of_blocks(kind, verilog, top, boxes)
+    file = _file_of_blocks(kind, verilog, top, blackboxes)
 
     def find() -> Mapping[str, Area] | Mapping[str, Gates]:
         with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
-            run = ToolRun(Path(name), top, Device(), seconds, tell, boxes)
+            run = ToolRun(Path(name), top, Device(), seconds, tell, blackboxes)
             return blocks_of(run.cells(verilog)) if kind == "areas" else gate_blocks_of(run.gates(verilog))
 
     with locked_entry(file):
         return _kept(file, find)
 
 
-def _file_of_blocks(kind: str, verilog: str, top: str, boxes: tuple[str, ...]) -> Path:
+def _file_of_blocks(kind: str, verilog: str, top: str, blackboxes: tuple[str, ...]) -> Path:
     """Where areas or gates by block are kept; a synthesis of the whole leaves them there, too."""
-    return cache_room("synthesis") / f"{digest_of([FORMAT, kind, verilog, top, boxes, _versions()])}.json"
+    return cache_room("synthesis") / f"{digest_of([FORMAT, kind, verilog, top, blackboxes, _versions()])}.json"
 
 
 def _kept(file: Path, find: Callable[[], Mapping[str, Area] | Mapping[str, Gates]]) -> dict[str, dict[str, int]]:

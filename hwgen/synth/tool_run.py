@@ -75,7 +75,7 @@ class ToolRun:
     device : what is synthesised for.
     seconds : after which a tool is given up.
     tell : called with the name of each stage before it begins.
-    boxes : modules that are left out.
+    blackboxes : modules that are left out.
     """
 
     folder: Path
@@ -83,14 +83,14 @@ class ToolRun:
     device: Device
     seconds: float
     tell: Tell
-    boxes: tuple[str, ...] = ()
+    blackboxes: tuple[str, ...] = ()
 
     def cells(self, verilog: str) -> Mapping[str, Any]:
-        """The netlist's cells of ECP5; modules among ``boxes`` are left out of it, but for an instance each."""
+        """The netlist's cells of ECP5; modules among ``blackboxes`` are left out of it, but for an instance each."""
         (self.folder / "design.v").write_text(verilog, encoding="utf-8")
         self._map()
         cells: Mapping[str, Any] = self._json("ecp5.json")["modules"][self.top]["cells"]
-        return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
+        return {name: cell for name, cell in cells.items() if cell["type"] not in self.blackboxes}
 
     def gates(self, verilog: str) -> Mapping[str, Any]:
         """The netlist's gates, each named by what it drives, and its memories."""
@@ -98,7 +98,7 @@ class ToolRun:
         self.tell("Yosys, gates of no technology")
         self._map_gates()
         cells: Mapping[str, Any] = self._json("named_gates.json")["modules"][self.top]["cells"]
-        return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
+        return {name: cell for name, cell in cells.items() if cell["type"] not in self.blackboxes}
 
     def cells_and_gates(self, verilog: str, arrived: Callable[[Mapping[str, Any]], None]) -> Mapping[str, Any]:
         """The cells of `cells`, given to ``arrived`` as soon as they are there, and then those of `gates`.
@@ -111,13 +111,13 @@ class ToolRun:
         try:
             self._map(tell=lambda stage: None)
             cells: Mapping[str, Any] = self._json("ecp5.json")["modules"][self.top]["cells"]
-            arrived({name: cell for name, cell in cells.items() if cell["type"] not in self.boxes})
+            arrived({name: cell for name, cell in cells.items() if cell["type"] not in self.blackboxes})
             self.tell("Yosys, gates of no technology")
             self._ended("gates", gates)
         finally:
             stop(gates)
         cells = self._json("named_gates.json")["modules"][self.top]["cells"]
-        return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
+        return {name: cell for name, cell in cells.items() if cell["type"] not in self.blackboxes}
 
     def netlists(self, verilog: str) -> Netlists:
         """Everything about one design, which is placed."""
@@ -146,7 +146,7 @@ class ToolRun:
     def _map(self, tell: Tell | None = None) -> str:
         """Write the netlist of ECP5 cells; returns the pass that mapped it."""
         (tell or self.tell)("Yosys, cells of the ECP5 (tool 1 of 3)")
-        read = ["read_verilog design.v", *(f"blackbox {box}" for box in self.boxes)]
+        read = ["read_verilog design.v", *(f"blackbox {name}" for name in self.blackboxes)]
         try:
             self._yosys("ecp5", [*read, f"synth_ecp5 -top {self.top} -json ecp5.json"])
         except ToolError:
@@ -176,7 +176,7 @@ class ToolRun:
     def _gates_script(self) -> list[str]:
         return [
             "read_verilog design.v",
-            *(f"blackbox {box}" for box in self.boxes),
+            *(f"blackbox {name}" for name in self.blackboxes),
             f"synth -flatten -top {self.top} -run begin:fine",
             "opt -fast -full",
             "opt -undriven -fine",

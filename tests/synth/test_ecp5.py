@@ -298,14 +298,14 @@ with open("ecp5.json" if areas else "named_gates.json", "w") as file:
         told.append(found)
         (tmp_path / "seen").touch()
 
-    found = areas_and_gates("text", "top", boxes=("box",), tell=told.append, arrived=arrived)
+    found = areas_and_gates("text", "top", blackboxes=("box",), tell=told.append, arrived=arrived)
     assert found == ({"a": Area(luts=1)}, {"a": Gates(nand2=2)})
     assert told == [
         "Yosys, cells of the ECP5, and beside it gates of no technology", {"a": Area(luts=1)},
         "Yosys, gates of no technology",
     ]  # fmt: skip
     monkeypatch.setattr(hwgen.synth.tool_run, "YOSYS", "raise AssertionError")
-    assert areas_and_gates("text", "top", boxes=("box",), tell=told.append, arrived=arrived) == found
+    assert areas_and_gates("text", "top", blackboxes=("box",), tell=told.append, arrived=arrived) == found
     assert len(told) == 3
 
 
@@ -318,7 +318,7 @@ def test_both_side_by_side_are_those_of_each(cache: Path, tmp_path: Path, monkey
 
 @pytest.mark.nightly
 def test_a_design_by_block_and_without_a_module(cache: Path) -> None:
-    whole, rest = areas(DESIGN, "top"), areas(DESIGN, "top", boxes=("box.memory",))
+    whole, rest = areas(DESIGN, "top"), areas(DESIGN, "top", blackboxes=("box.memory",))
     assert whole["store"] == Area(lut_rams=4)
     assert "store" not in rest
     assert rest[""].dsps == whole[""].dsps == 1
@@ -326,5 +326,5 @@ def test_a_design_by_block_and_without_a_module(cache: Path) -> None:
     gates = gates_by_block(DESIGN, "top")
     assert (gates["store"].memory_bits, gates[""].memory_bits) == (256, 0)
     assert gates[""].nand2 > 16 * 16
-    assert gates_by_block(DESIGN, "top", boxes=("box.memory",)).keys() == {""}
+    assert gates_by_block(DESIGN, "top", blackboxes=("box.memory",)).keys() == {""}
     assert gates_by_block(DESIGN, "top") == gates  # kept

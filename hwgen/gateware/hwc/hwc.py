@@ -188,7 +188,7 @@ class Hwc(wiring.Component):
         m.d.comb += [
             source.release.eq(sequencer.release_input),
             weight.release.eq(sequencer.release_weight),
-            output.box_ends.eq(sequencer.output_ends),
+            output.tile_ends.eq(sequencer.output_ends),
             sequencer.output_loaded.eq(output.loaded),
             sequencer.output_drained.eq(output.drained),
             sequencer.output_unloaded.eq(output.unloaded),

@@ -14,7 +14,7 @@ from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signa
 from hwgen.gateware.hwc.settings import nest_of, settings_signature
 from hwgen.gateware.hwc.token import weight_address_bits
 from hwgen.gateware.lib.nest import LoopNest
-from hwgen.gateware.lib.tile_queue import BoxQueue, WordQueue
+from hwgen.gateware.lib.tile_queue import TileQueue, WordQueue
 
 __all__ = ["LineWeightStream"]
 
@@ -75,14 +75,14 @@ class LineWeightStream(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self.parameters
-        m.submodules.boxes = boxes = BoxQueue(token=self.index, capacity=p.weight_depth)
+        m.submodules.tiles = tiles = TileQueue(token=self.index, capacity=p.weight_depth)
         place = data.StructLayout({"word": range(self._words), "ends_line": 1})
         m.submodules.words = words = WordQueue(place=place, waits=False, ahead=p.weight_words_ahead, width=p.ports.W)
         connect(m, flipped(self.i_response), words.i_response)
-        connect(m, boxes.o_token, flipped(self.o_token))
-        m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
+        connect(m, tiles.o_token, flipped(self.o_token))
+        m.d.comb += [tiles.release.eq(self.release), tiles.completes.eq(words.completes)]
         self._hold(m, words)
-        self._fetch(m, boxes, words)
+        self._fetch(m, tiles, words)
         return m
 
     @property
@@ -95,7 +95,7 @@ class LineWeightStream(wiring.Component):
         """Words of the port that a full line has."""
         return max(1, self._lines.stored // self._lines.word)
 
-    def _fetch(self, m: Module, boxes: BoxQueue, words: WordQueue) -> None:
+    def _fetch(self, m: Module, tiles: TileQueue, words: WordQueue) -> None:
         """A word a cycle. With the last one of a tile the next tile is pushed, if it can be."""
         p, entry, request = self.parameters, words.i_entry, self.o_request
         marked = p.weight_marker < len(p.loops)
@@ -109,22 +109,22 @@ class LineWeightStream(wiring.Component):
         word, ahead, enable, ends_line = self._word(m, outputs, channels, goes)
         address = self._address(m, nest, Mux(fetches, ahead, 0), moves=goes | advance, ends_line=ends_line | ~fetches)
         m.d.comb += [
-            request.valid.eq(on & fetches & pushed & (boxes.free != 0) & entry.ready),
+            request.valid.eq(on & fetches & pushed & (tiles.free != 0) & entry.ready),
             request.payload.eq(read_request(address << self._in_word, enable, p.ports.W)),
             goes.eq(request.valid & request.ready),
             pushes_next.eq(goes & ends_line & ends_tile & ~nest.finished & ~again),
-            taken.eq(boxes.i_box.valid & boxes.i_box.ready),
+            taken.eq(tiles.i_tile.valid & tiles.i_tile.ready),
             advance.eq(Mux(fetches, goes & ends_line, on & (pushed | taken))),
             nest.start.eq(self.start),
             nest.advance.eq(advance),
-            entry.valid.eq(goes | (on & ~pushed & ~fetches & boxes.i_box.ready)),
+            entry.valid.eq(goes | (on & ~pushed & ~fetches & tiles.i_tile.ready)),
             entry.payload.word.eq(fetches),
             entry.payload.end.eq(~fetches | (ends_line & ends_tile)),
             entry.payload.place.ends_line.eq(ends_line),
             entry.payload.place.word.eq(word),
-            boxes.i_box.valid.eq((on & ~pushed & (fetches | entry.ready)) | pushes_next),
-            boxes.claims.eq(goes & ends_line),
-            boxes.claim.eq(1),
+            tiles.i_tile.valid.eq((on & ~pushed & (fetches | entry.ready)) | pushes_next),
+            tiles.reserves.eq(goes & ends_line),
+            tiles.reserve.eq(1),
         ]
         with m.If(self.start):
             m.d.sync += on.eq(1)
@@ -134,7 +134,7 @@ class LineWeightStream(wiring.Component):
             m.d.sync += [fetches.eq(~again), pushed.eq(pushes_next & taken)]
         with m.Elif(taken):
             m.d.sync += pushed.eq(1)
-        self._count(m, boxes, fetches, pushes_next, ends_tile)
+        self._count(m, tiles, fetches, pushes_next, ends_tile)
         m.d.comb += self.overflow.eq(on & fetches & pushed & (self._live == p.weight_depth))
 
     def _walk(self, m: Module) -> tuple[LoopNest, Value, Value]:
@@ -221,18 +221,18 @@ class LineWeightStream(wiring.Component):
                 groups.append([j])
         return groups
 
-    def _count(self, m: Module, boxes: BoxQueue, fetches: Signal, pushes_next: Signal, ends_tile: Value) -> None:
+    def _count(self, m: Module, tiles: TileQueue, fetches: Signal, pushes_next: Signal, ends_tile: Value) -> None:
         """Lines of the tile at hand, of the one before, and where a tile begins in the ring."""
         depth = self.parameters.weight_depth
         line, following, first = Signal(self.index), Signal(self.index), Signal(self.index)
-        self._live = live = Signal(boxes.free.shape())
+        self._live = live = Signal(tiles.free.shape())
         whole = Signal.like(live)
         m.d.comb += [
             following.eq(Mux(line == depth - 1, 0, line + 1)),
-            boxes.i_box.payload.token.eq(Mux(pushes_next, following, Mux(fetches, line, first))),
-            boxes.i_box.payload.drop.eq(Mux(pushes_next, live + 1, Mux(fetches, whole, 0))),
+            tiles.i_tile.payload.token.eq(Mux(pushes_next, following, Mux(fetches, line, first))),
+            tiles.i_tile.payload.drop.eq(Mux(pushes_next, live + 1, Mux(fetches, whole, 0))),
         ]
-        with m.If(boxes.claims):
+        with m.If(tiles.reserves):
             m.d.sync += [line.eq(following), live.eq(Mux(ends_tile, 0, live + 1)), whole.eq(live + 1)]
             with m.If(live == 0):
                 m.d.sync += first.eq(line)

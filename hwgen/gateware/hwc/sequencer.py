@@ -19,7 +19,7 @@ Step = Callable[[Value], Value]
 
 
 class Sequencer(wiring.Component):
-    """One operation a cycle as long as the boxes it needs have arrived.
+    """One operation a cycle as long as the tiles it needs have arrived.
 
     Parameters
     ----------
@@ -31,23 +31,23 @@ class Sequencer(wiring.Component):
     settings : In
     start : In(1)
     i_input, i_weight : In(stream)
-        Tokens of boxes that have arrived; taken with the first operation that uses the box.
+        Tokens of tiles that have arrived; taken with the first operation that uses the tile.
     release_input, release_weight : Out(1)
-        The box in use has been used for the last time.
+        The tile in use has been used for the last time.
     output_loaded : In(1)
-        The partial sums of one more box of the output have been fetched (a pulse).
+        The partial sums of one more tile of the output have been fetched (a pulse).
     output_ends : Out(1)
-        The last operation on the present box of the output is on its way (a pulse).
+        The last operation on the present tile of the output is on its way (a pulse).
     output_drained : In(1)
-        The box that ended last has left (a pulse).
+        The tile that ended last has left (a pulse).
     output_unloaded : In
-        Vectors of that box that have left already.
+        Vectors of that tile that have left already.
     access_valid, access_load, access_index : In
         An operation of the output stream, served before computing: load a vector of partial sums, or unload one.
     o_operation : Out(operation)
         Valid where one of ``compute``, ``load``, ``unload`` is set.
     overflow : Out(1)
-        A box of the output needs more vectors than the memory has.
+        A tile of the output needs more vectors than the memory has.
     finished : Out(1)
         Every operation has been issued.
     stall_input, stall_weight, stall_output : Out(1)
@@ -168,8 +168,8 @@ class Sequencer(wiring.Component):
         m.d.comb += resumes.eq(~begins)
         with m.If(nest.advance):
             m.d.sync += first_touch.eq(_all([nest.will_be_first(j) for j in range(len(p.loops))], inner))
-        # The box that ended last, as long as its vectors are on their way out; boxes whose partial sums have come in.
-        # A vector takes the place of one that has left: a box begins where the one before it ends, around the memory.
+        # The tile that ended last, as long as its vectors are being drained; tiles whose partial sums are loaded.
+        # A vector takes the place of one that was drained: a tile begins where the previous one ends, around the memory.
         vectors, capacity = self.settings.output_box_vectors, output_capacity(p, self.settings)
         draining, loaded = Signal(), Signal(2)
         m.d.sync += loaded.eq(loaded + self.output_loaded - (self.output_ends & resumes))
@@ -177,7 +177,7 @@ class Sequencer(wiring.Component):
             m.d.sync += draining.eq(1)
         with m.Elif(self.output_drained):
             m.d.sync += draining.eq(0)
-        # Vectors of the present box for which there is room beside those that are left of that one. What is compared
+        # Vectors of the present tile for which there is room beside those that are left of that one. What is compared
         # with it is known a cycle later.
         may_start, waits, room = Signal(), Signal(), Signal(signed(self.index_bits + 2))
         fits, exceeds = Signal(), Signal()

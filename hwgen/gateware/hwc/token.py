@@ -1,4 +1,4 @@
-"""What the streams tell the sequencer about a box that has arrived, and what the sequencer tells the datapath."""
+"""What the streams tell the sequencer about a tile that has arrived, and what the sequencer tells the datapath."""
 
 from amaranth.hdl import signed
 from amaranth.lib import data
@@ -23,9 +23,9 @@ def quotient_shape(parameters: HwcParameters) -> object:
 
 
 def input_token(parameters: HwcParameters) -> data.StructLayout:
-    """One box of the input.
+    """One tile of the input.
 
-    ``ring`` is where the box's first row (padding included) lies or would lie in the ring, in elements; ``row`` and
+    ``ring`` is where the tile's first row (padding included) lies or would lie in the ring, in elements; ``row`` and
     ``column`` are its top left corner in the input; ``quotient`` and ``phase`` place that corner's column in a line.
     """
     return data.StructLayout(

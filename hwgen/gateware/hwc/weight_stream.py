@@ -1,4 +1,4 @@
-"""The weights' stream: packed boxes in fetch order, kept in a ring of words of the port."""
+"""The weights' stream: packed tiles in fetch order, kept in a ring of words of the port."""
 
 from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -9,13 +9,13 @@ from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signa
 from hwgen.gateware.hwc.settings import in_bytes, nest_of, settings_signature
 from hwgen.gateware.lib.byte_memory import BankWrites, ByteMemory
 from hwgen.gateware.lib.nest import LoopNest
-from hwgen.gateware.lib.tile_queue import BoxQueue, WordQueue
+from hwgen.gateware.lib.tile_queue import TileQueue, WordQueue
 
 __all__ = ["WeightStream"]
 
 
-class _Box:
-    """The next box: whether it is fetched, where from, and how large it is in a number of bits."""
+class _Tile:
+    """The next tile: whether it is fetched, where from, and how large it is in a number of bits."""
 
     def __init__(self, base: Value, words: int, in_word: int) -> None:
         self.fetches = Signal(init=1)
@@ -28,9 +28,9 @@ class _Box:
 class WeightStream(wiring.Component):
     """Fetch, keep, and free the weights.
 
-    A box is what one iteration of the marked loop uses, in the order of its first use, starting on a word. Boxes lie
+    A tile is what one iteration of the marked loop uses, in the order of its first use, starting on a word. Tiles lie
     in memory in the order in which they are first fetched, so the address only ever counts on, and goes back where a
-    loop over output rows or columns starts its next iteration. While one box is fetched, the next one is placed.
+    loop over output rows or columns starts its next iteration. While one tile is fetched, the next one is placed.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ class WeightStream(wiring.Component):
     o_request, i_response
         To the memory port.
     o_token : Out(stream)
-        The first word of a box that is completely in the ring. Taken at its first use.
+        The first word of a tile that is completely in the ring. Taken at its first use.
     release : In(1)
-        The box in use has been used for the last time.
+        The tile in use has been used for the last time.
     read_address : In
         Of a byte in the ring.
     read_data : Out
         As many consecutive bytes from there as the lanes along m use, one cycle later.
     overflow : Out(1)
-        A box is larger than the ring.
+        A tile is larger than the ring.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -78,36 +78,36 @@ class WeightStream(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self.parameters
-        m.submodules.boxes = boxes = BoxQueue(token=self.index, capacity=p.weight_depth)
+        m.submodules.tiles = tiles = TileQueue(token=self.index, capacity=p.weight_depth)
         m.submodules.words = words = WordQueue(place=None, waits=False, ahead=p.weight_words_ahead, width=p.ports.W)
         connect(m, flipped(self.i_response), words.i_response)
-        connect(m, boxes.o_token, flipped(self.o_token))
-        m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
+        connect(m, tiles.o_token, flipped(self.o_token))
+        m.d.comb += [tiles.release.eq(self.release), tiles.completes.eq(words.completes)]
         self._hold(m, words)
         order = range(min(p.weight_marker + 1, len(p.loops)))
         nest, sizes = nest_of(m, p, self.settings, order, WEIGHT_DIMS)
         m.submodules.nest = nest
-        box = _Box(self.settings.weight_base, p.weight_bytes.bit_length() - 1, self._in_word)
+        tile = _Tile(self.settings.weight_base, p.weight_bytes.bit_length() - 1, self._in_word)
         offered, taken = Signal(), Signal()
-        self._place(m, nest, sizes, box, offered, taken)
-        self._announce(m, boxes, box)
-        self._fetch(m, boxes, words, box, offered, taken)
+        self._place(m, nest, sizes, tile, offered, taken)
+        self._announce(m, tiles, tile)
+        self._fetch(m, tiles, words, tile, offered, taken)
         return m
 
     def _place(
-        self, m: Module, nest: LoopNest, sizes: dict[str, Value], box: _Box, offered: Signal, taken: Signal
+        self, m: Module, nest: LoopNest, sizes: dict[str, Value], tile: _Tile, offered: Signal, taken: Signal
     ) -> None:
-        """The size of each box: a product, of which only what has changed since the last box is multiplied again."""
+        """The size of each tile: a product; only factors that have changed since the last tile are multiplied again."""
         p = self.parameters
-        self._address(m, nest, box)
+        self._address(m, nest, tile)
         # The dimension whose loops turn most often comes last.
         innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in WEIGHT_DIMS}
         dims = sorted(WEIGHT_DIMS, key=lambda dim: innermost[dim])
         # A size beyond these bits becomes the largest number in them, which is more than the memory has bytes.
         size_bits = p.weight_bytes.bit_length()
         products: list[Signal] = [Signal(size_bits, name=f"size_{dim}") for dim in dims[:-1]]
-        # That a box is too large is found out while it is offered: the layer ends before much of it has come.
-        m.d.sync += box.fits.eq(box.words <= p.weight_depth)
+        # That a tile is too large is found out while it is offered: the layer ends before much of it has come.
+        m.d.sync += tile.fits.eq(tile.words <= p.weight_depth)
         with m.FSM(name="place"):
             with m.State("Idle"):
                 with m.If(self.start):
@@ -122,17 +122,17 @@ class WeightStream(wiring.Component):
                         m.next = f"Size-{i + 1}"
                     else:
                         m.d.sync += [
-                            box.words.eq((value + self._port - 1) >> self._in_word),
-                            box.rest.eq(value),
+                            tile.words.eq((value + self._port - 1) >> self._in_word),
+                            tile.rest.eq(value),
                         ]
                         m.next = "Offer"
             with m.State("Offer"):
                 m.d.comb += offered.eq(1)
                 with m.If(taken):
                     m.next = "Advance"
-            # In a cycle of its own: that a box is taken depends on the memory's port.
+            # In a cycle of its own: that a tile is taken depends on the memory's port.
             with m.State("Advance"):
-                m.d.comb += [nest.advance.eq(1), self.overflow.eq(box.fetches & ~box.fits)]
+                m.d.comb += [nest.advance.eq(1), self.overflow.eq(tile.fetches & ~tile.fits)]
                 m.next = "Offer"
                 # The loop that turns sets every loop inside it back: their dimensions change too.
                 for i, dim in reversed(list(enumerate(dims))):
@@ -142,78 +142,80 @@ class WeightStream(wiring.Component):
                 with m.If(nest.finished):
                     m.next = "Idle"
 
-    def _address(self, m: Module, nest: LoopNest, box: _Box) -> None:
-        """Whether the present iteration fetches its box, and where from.
+    def _address(self, m: Module, nest: LoopNest, tile: _Tile) -> None:
+        """Whether the present iteration fetches its tile, and where from.
 
         A loop over output rows or columns uses the same weights again: the address goes back to where the loop's
-        execution began. The marked loop itself, if it is such a loop, holds its box and fetches nothing again.
+        execution began. The marked loop itself, if it is such a loop, holds its tile and fetches nothing again.
         """
         p = self.parameters
         holds = p.weight_marker < len(p.loops) and p.loops[p.weight_marker] in "yx"
         begins = {
-            j: Signal.like(box.address, name=f"begin_{j}")
+            j: Signal.like(tile.address, name=f"begin_{j}")
             for j, dim in enumerate(nest.loops)
             if dim in "yx" and j != p.weight_marker
         }
         with m.If(nest.start):
-            m.d.sync += box.address.eq(self.settings.weight_base)
+            m.d.sync += tile.address.eq(self.settings.weight_base)
             m.d.sync += [begin.eq(self.settings.weight_base) for begin in begins.values()]
         with m.Elif(nest.advance):
-            following = Signal.like(box.address)
-            m.d.comb += following.eq(Mux(box.fetches, box.address + (box.words << self._in_word), box.address))
+            following = Signal.like(tile.address)
+            m.d.comb += following.eq(Mux(tile.fetches, tile.address + (tile.words << self._in_word), tile.address))
             for j, begin in begins.items():
                 with m.If(nest.turning[j]):
                     m.d.comb += following.eq(begin)
-            m.d.sync += [box.address.eq(following), box.fetches.eq(~nest.turning[p.weight_marker] if holds else 1)]
+            m.d.sync += [tile.address.eq(following), tile.fetches.eq(~nest.turning[p.weight_marker] if holds else 1)]
             for j, begin in begins.items():
                 with m.If(nest.ended[j]):
                     m.d.sync += begin.eq(following)
 
-    def _announce(self, m: Module, boxes: BoxQueue, box: _Box) -> None:
-        """Words are written one after the other; a box that is held begins where it was written."""
+    def _announce(self, m: Module, tiles: TileQueue, tile: _Tile) -> None:
+        """Words are written one after the other; a tile that is held begins where it was written."""
         depth = self.parameters.weight_depth
-        write_word, box_word, live = Signal(self.index), Signal(self.index), Signal(depth.bit_length())
+        write_word, tile_word, live = Signal(self.index), Signal(self.index), Signal(depth.bit_length())
         m.d.comb += [
-            boxes.i_box.payload.token.eq(Mux(box.fetches, write_word, box_word)),
-            boxes.i_box.payload.drop.eq(Mux(box.fetches, live, 0)),
+            tiles.i_tile.payload.token.eq(Mux(tile.fetches, write_word, tile_word)),
+            tiles.i_tile.payload.drop.eq(Mux(tile.fetches, live, 0)),
         ]
-        with m.If(boxes.i_box.valid & boxes.i_box.ready & box.fetches):
+        with m.If(tiles.i_tile.valid & tiles.i_tile.ready & tile.fetches):
             reached = Signal(self.index + 1)
-            m.d.comb += reached.eq(write_word + box.words)
+            m.d.comb += reached.eq(write_word + tile.words)
             m.d.sync += [
-                box_word.eq(write_word),
-                live.eq(box.words),
+                tile_word.eq(write_word),
+                live.eq(tile.words),
                 write_word.eq(Mux(reached >= depth, reached - depth, reached)),
             ]
 
-    def _fetch(self, m: Module, boxes: BoxQueue, words: WordQueue, box: _Box, offered: Signal, taken: Signal) -> None:
-        """A word a cycle; with the last one of a box the next box is taken."""
+    def _fetch(
+        self, m: Module, tiles: TileQueue, words: WordQueue, tile: _Tile, offered: Signal, taken: Signal
+    ) -> None:
+        """A word a cycle; with the last one of a tile the next tile is taken."""
         entry, request, whole = words.i_entry, self.o_request, (1 << self._port) - 1
-        address, words_left = Signal.like(box.address), Signal(boxes.free.shape())
+        address, words_left = Signal.like(tile.address), Signal(tiles.free.shape())
         last_enable = Signal(self._port)
         active, is_last, goes, takes = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             active.eq(words_left != 0),
             is_last.eq(words_left == 1),
-            goes.eq(active & (boxes.free != 0) & entry.ready & request.ready),
-            takes.eq(Mux(active, goes & is_last & box.fetches, box.fetches | entry.ready)),
-            boxes.i_box.valid.eq(offered & takes),
-            taken.eq(boxes.i_box.valid & boxes.i_box.ready),
-            boxes.claims.eq(goes),
-            boxes.claim.eq(1),
-            request.valid.eq(active & (boxes.free != 0) & entry.ready),
+            goes.eq(active & (tiles.free != 0) & entry.ready & request.ready),
+            takes.eq(Mux(active, goes & is_last & tile.fetches, tile.fetches | entry.ready)),
+            tiles.i_tile.valid.eq(offered & takes),
+            taken.eq(tiles.i_tile.valid & tiles.i_tile.ready),
+            tiles.reserves.eq(goes),
+            tiles.reserve.eq(1),
+            request.valid.eq(active & (tiles.free != 0) & entry.ready),
             request.payload.eq(read_request(address, Mux(is_last, last_enable, whole), self.parameters.ports.W)),
-            entry.valid.eq(goes | (~active & taken & ~box.fetches)),
+            entry.valid.eq(goes | (~active & taken & ~tile.fetches)),
             entry.payload.word.eq(active),
             entry.payload.end.eq(~active | is_last),
         ]
         with m.If(goes):
             m.d.sync += [address.eq(address + self._port), words_left.eq(words_left - 1)]
-        with m.If(taken & box.fetches):
+        with m.If(taken & tile.fetches):
             m.d.sync += [
-                address.eq(box.address),
-                words_left.eq(box.words),
-                last_enable.eq(Mux(box.rest == 0, whole, (C(1, self._port) << box.rest) - 1)),
+                address.eq(tile.address),
+                words_left.eq(tile.words),
+                last_enable.eq(Mux(tile.rest == 0, whole, (C(1, self._port) << tile.rest) - 1)),
             ]
 
     def _hold(self, m: Module, words: WordQueue) -> None:

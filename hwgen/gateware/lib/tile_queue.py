@@ -10,10 +10,10 @@ from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.latency import TILES_AHEAD, WORDS_AHEAD
 from hwgen.gateware.lib.short_queue import ShortQueue
 
-__all__ = ["BoxQueue", "WordQueue"]
+__all__ = ["TileQueue", "WordQueue"]
 
 
-class BoxQueue(wiring.Component):
+class TileQueue(wiring.Component):
     """Tracks the tiles of one operand between its fetcher and the sequencer.
 
     Each tile is pushed with its token and with the number of units of the previous tile that it does not reuse. A
@@ -32,11 +32,11 @@ class BoxQueue(wiring.Component):
 
     Members
     -------
-    i_box : In(stream)
+    i_tile : In(stream)
         Pushes a tile: its ``token``; ``drop``: units of the previous tile that it does not reuse.
-    claims : In(1)
+    reserves : In(1)
         Reserves units of the ring.
-    claim : In
+    reserve : In
         How many; not on the critical path.
     free : Out
         Free units.
@@ -52,12 +52,12 @@ class BoxQueue(wiring.Component):
 
     def __init__(self, *, token: ShapeLike, capacity: int, tells_alone: bool = False) -> None:
         self._capacity, self._room, self._tells_alone = capacity, capacity.bit_length(), tells_alone
-        self._box = data.StructLayout({"token": token, "drop": self._room})
+        self._tile = data.StructLayout({"token": token, "drop": self._room})
         super().__init__(
             {
-                "i_box": In(stream.Signature(self._box)),
-                "claim": In(self._room),
-                "claims": In(1),
+                "i_tile": In(stream.Signature(self._tile)),
+                "reserve": In(self._room),
+                "reserves": In(1),
                 "free": Out(self._room, init=capacity),
                 "completes": In(1),
                 "o_token": Out(stream.Signature(token)),
@@ -68,20 +68,20 @@ class BoxQueue(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        token_width = Shape.cast(self._box["token"].shape).width
+        token_width = Shape.cast(self._tile["token"].shape).width
         assert TILES_AHEAD == 2, "the queues are short"
         m.submodules.tokens = tokens = ShortQueue(width=token_width)
         m.submodules.drops = drops = ShortQueue(width=self._room)
 
         # Pushed. The first tile has no predecessor to drop units of.
         is_first = Signal(init=1)
-        taken = self.i_box.valid & self.i_box.ready
+        taken = self.i_tile.valid & self.i_tile.ready
         m.d.comb += [
-            self.i_box.ready.eq(tokens.w_rdy & drops.w_rdy),
+            self.i_tile.ready.eq(tokens.w_rdy & drops.w_rdy),
             tokens.w_en.eq(taken),
-            tokens.w_data.eq(self.i_box.payload.token),
+            tokens.w_data.eq(self.i_tile.payload.token),
             drops.w_en.eq(taken & ~is_first),
-            drops.w_data.eq(self.i_box.payload.drop),
+            drops.w_data.eq(self.i_tile.payload.drop),
         ]
         with m.If(taken):
             m.d.sync += is_first.eq(0)
@@ -101,14 +101,14 @@ class BoxQueue(wiring.Component):
         m.d.sync += another.eq(self.release)
         m.d.comb += drops.r_en.eq(((released != 0) | another) & drops.r_rdy)
         if self._tells_alone:
-            m.d.comb += self.alone.eq(~drops.r_rdy & (is_first | ~self.i_box.valid))
+            m.d.comb += self.alone.eq(~drops.r_rdy & (is_first | ~self.i_tile.valid))
         with m.If(another | drops.r_en):
             m.d.sync += released.eq(released + another - drops.r_en)
-        # `claims` is on the critical path, so it only selects between two sums.
+        # `reserves` is on the critical path, so it only selects between two sums.
         freed = Signal(self._room)
         m.d.comb += freed.eq(self.free + Mux(drops.r_en, drops.r_data, 0))
-        with m.If(self.claims | drops.r_en):
-            m.d.sync += self.free.eq(Mux(self.claims, freed - self.claim, freed))
+        with m.If(self.reserves | drops.r_en):
+            m.d.sync += self.free.eq(Mux(self.reserves, freed - self.reserve, freed))
         return m
 
 

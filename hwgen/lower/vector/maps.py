@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Box", "FeatureMap"]
+__all__ = ["FeatureMap", "Part"]
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class FeatureMap:
         elements: NDArray[np.int8] = np.ascontiguousarray(memory).view(np.int8)[self.addresses]
         return elements
 
-    def at(self, box: "Box") -> int:
+    def at(self, part: "Part") -> int:
         """Address of the first element of a part."""
-        return self.base + box.channels[0] * self.plane + box.rows[0] * self.pitch + box.columns[0]
+        return self.base + part.channels[0] * self.plane + part.rows[0] * self.pitch + part.columns[0]
 
 
 @dataclass(frozen=True)
-class Box:
+class Part:
     """A part of a map: its first channel and the one after its last, its rows and columns likewise."""
 
     channels: tuple[int, int]

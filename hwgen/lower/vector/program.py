@@ -24,7 +24,7 @@ from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.phases import Phase, with_tokens
 from hwgen.lower.cluster.transfers import Side, descriptors_of
-from hwgen.lower.vector.maps import Box, FeatureMap
+from hwgen.lower.vector.maps import FeatureMap, Part
 from hwgen.lower.vector.tasks import Task, tasks_of
 from hwgen.lower.vector.tiles import Place, Tile, aligned, jobs_of, place_of, target_bytes, tiles_of
 from hwgen.model.dma.accesses import transfer_accesses, transfer_words
@@ -190,13 +190,13 @@ class _Writer:
         moved_only = task.copies and not (task.sources[0].resident and outer)
         target = place_of(task.target, tile.target) if outer else _dense(tile.target, target_at)
         loads, sources = [], []
-        for source, box in zip(task.sources, tile.sources, strict=True):
+        for source, part in zip(task.sources, tile.sources, strict=True):
             if source.resident:
-                sources.append(place_of(source, box))
+                sources.append(place_of(source, part))
                 continue
-            place = target if moved_only else _dense(box, at)
-            at += 0 if moved_only else aligned(box.elements)
-            loads += [load(one.encode()) for one in _moves(source, box, place, OperandTag.I)]
+            place = target if moved_only else _dense(part, at)
+            at += 0 if moved_only else aligned(part.elements)
+            loads += [load(one.encode()) for one in _moves(source, part, place, OperandTag.I)]
             sources.append(place)
         tables = self._unread
         if len(task.tables) > 1:
@@ -254,19 +254,19 @@ def _some(*phases: Phase | None) -> list[Phase]:
     return [phase for phase in phases if phase is not None]
 
 
-def _dense(box: Box, address: int) -> Place:
+def _dense(part: Part, address: int) -> Place:
     """A part without gaps at an address."""
-    _, rows, columns = box.extents
+    _, rows, columns = part.extents
     return Place(address, columns, rows * columns)
 
 
-def _moves(one: FeatureMap, box: Box, place: Place, tag: OperandTag) -> list[Descriptor]:
+def _moves(one: FeatureMap, part: Part, place: Place, tag: OperandTag) -> list[Descriptor]:
     """The transfers of a part of a map in the DRAM from or to a place in the TCDM."""
-    channels, rows, columns = box.extents
+    channels, rows, columns = part.extents
     axes = (
         Axis(columns, 1, 1),
         Axis(rows, one.pitch, place.pitch),
         Axis(channels, one.plane, place.plane),
     )
-    side = Side(tag, RingSelect.FIXED, None, one.at(box), place.address)
+    side = Side(tag, RingSelect.FIXED, None, one.at(part), place.address)
     return descriptors_of([StridedBlock(0, 0, axes)], side)

@@ -7,7 +7,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.vector.job import COLUMN_BITS, EXTENT_BITS, IDENTITY_SCALE, VectorJob
 from hwgen.ir.document import InputError
 from hwgen.ir.requantisation import TABLE_ENTRIES
-from hwgen.lower.vector.maps import Box, FeatureMap
+from hwgen.lower.vector.maps import FeatureMap, Part
 from hwgen.lower.vector.tasks import ELEMENT, Region, Task
 
 __all__ = ["Place", "Tile", "aligned", "jobs_of", "place_of", "target_bytes", "tiles_of"]
@@ -37,8 +37,8 @@ class Tile:
     sources : the part of each source.
     """
 
-    target: Box
-    sources: tuple[Box, ...]
+    target: Part
+    sources: tuple[Part, ...]
 
 
 def tiles_of(task: Task, room: int, where: str) -> list[Tile]:
@@ -47,7 +47,7 @@ def tiles_of(task: Task, room: int, where: str) -> list[Tile]:
     Raises `InputError` where not even a row fits.
     """
     target = task.target
-    whole = _tile(task, Box((0, target.channels), (0, target.rows), (0, target.columns)))
+    whole = _tile(task, Part((0, target.channels), (0, target.rows), (0, target.columns)))
     need = _tile_bytes(task, whole)
     if need == 0:
         return list(_cut(task, 1 << EXTENT_BITS, 1 << EXTENT_BITS, 1 << COLUMN_BITS))
@@ -108,7 +108,7 @@ def _need(task: Task, channels: int, rows: int, columns: int) -> int:
 def _tile_bytes(task: Task, tile: Tile) -> int:
     """Bytes that a tile takes in the TCDM."""
     loaded = sum(
-        aligned(box.elements) for source, box in zip(task.sources, tile.sources, strict=True) if not source.resident
+        aligned(part.elements) for source, part in zip(task.sources, tile.sources, strict=True) if not source.resident
     )
     return loaded + target_bytes(task, tile) + _table_bytes(task, tile.target.extents[0])
 
@@ -133,28 +133,28 @@ def _cut(task: Task, channels: int, rows: int, columns: int) -> Iterator[Tile]:
     for c in range(0, target.channels, channels):
         for y in range(0, target.rows, rows):
             for x in range(0, target.columns, columns):
-                box = Box(
+                part = Part(
                     (c, min(c + channels, target.channels)),
                     (y, min(y + rows, target.rows)),
                     (x, min(x + columns, target.columns)),
                 )
-                yield _tile(task, box)
+                yield _tile(task, part)
 
 
-def _tile(task: Task, target: Box) -> Tile:
+def _tile(task: Task, target: Part) -> Tile:
     """With what the windows of a part of the target visit."""
     window = task.window
-    boxes = []
+    parts = []
     for source in task.sources:
         if window == ELEMENT:
-            boxes.append(target)
+            parts.append(target)
             continue
         low = target.rows[0] * window.stride[0] - window.padding[0]
         high = (target.rows[1] - 1) * window.stride[0] - window.padding[0]
         high += (window.kernel[0] - 1) * window.dilation[0] + 1
         low = min(max(low, 0), source.rows - 1)
-        boxes.append(Box(target.channels, (low, max(min(high, source.rows), low + 1)), (0, source.columns)))
-    return Tile(target, tuple(boxes))
+        parts.append(Part(target.channels, (low, max(min(high, source.rows), low + 1)), (0, source.columns)))
+    return Tile(target, tuple(parts))
 
 
 def jobs_of(task: Task, tile: Tile, sources: list[Place], target: Place, tables: list[int]) -> Iterator[VectorJob]:
@@ -231,13 +231,13 @@ def _channel(job: VectorJob, channel: int) -> VectorJob:
 
 def _job(task: Task, tile: Tile, region: Region, sources: list[Place], target: Place) -> VectorJob:
     """The job of a region inside a tile."""
-    window, arithmetic, box = task.window, region.arithmetic, tile.sources[0]
+    window, arithmetic, part = task.window, region.arithmetic, tile.sources[0]
     scales = arithmetic.scales
     multipliers = [scale.multiplier for scale in scales] or [IDENTITY_SCALE[0]]
-    channels, height, width = box.extents
+    channels, height, width = part.extents
     padding = (
-        box.rows[0] - (region.rows[0] * window.stride[0] - window.padding[0]),
-        box.columns[0] - (region.columns[0] * window.stride[1] - window.padding[1]),
+        part.rows[0] - (region.rows[0] * window.stride[0] - window.padding[0]),
+        part.columns[0] - (region.columns[0] * window.stride[1] - window.padding[1]),
     )
     begins = (region.rows[0] - tile.target.rows[0]) * target.pitch + region.columns[0] - tile.target.columns[0]
     return VectorJob(
@@ -271,6 +271,6 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     return max(one[0], other[0]), min(one[1], other[1])
 
 
-def place_of(source: FeatureMap, box: Box) -> Place:
+def place_of(source: FeatureMap, part: Part) -> Place:
     """Where a part of a map is that is in the TCDM anyway."""
-    return Place(source.at(box), source.pitch, source.plane)
+    return Place(source.at(part), source.pitch, source.plane)

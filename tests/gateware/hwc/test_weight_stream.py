@@ -1,4 +1,4 @@
-"""The weights' stream at its ports: sizes of boxes, and those that the memory cannot hold."""
+"""The weights' stream at its ports: sizes of tiles, and those that the memory cannot hold."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from hwgen.gateware.hwc.weight_stream import WeightStream
 
 
 def parameters(operand_bits: int = 8) -> HwcParameters:
-    """W is buffered at the outermost loop, over rows: one iteration has a box of all weights."""
+    """W is buffered at the outermost loop, over rows: one iteration has a tile of all weights."""
     return HwcParameters(
         loops=tuple("ymckl"),
         input_marker=0,
@@ -24,8 +24,8 @@ def parameters(operand_bits: int = 8) -> HwcParameters:
     )
 
 
-def first_box(extents: dict[str, int], operand_bits: int = 8, cycles: int = 60) -> tuple[int, bool]:
-    """Words that are asked for, and whether the box is said to be too large."""
+def first_tile(extents: dict[str, int], operand_bits: int = 8, cycles: int = 60) -> tuple[int, bool]:
+    """Words that are asked for, and whether the tile is said to be too large."""
     dut = WeightStream(parameters(operand_bits))
     asked, overflow = 0, False
 
@@ -67,8 +67,8 @@ def first_box(extents: dict[str, int], operand_bits: int = 8, cycles: int = 60) 
         ({"m": 16}, 16, 8),
     ],
 )
-def test_a_box_that_fits_is_fetched(extents: dict[str, int], operand_bits: int, words: int) -> None:
-    assert first_box(extents, operand_bits) == (words, False)
+def test_a_tile_that_fits_is_fetched(extents: dict[str, int], operand_bits: int, words: int) -> None:
+    assert first_tile(extents, operand_bits) == (words, False)
 
 
 @pytest.mark.parametrize("operand_bits", [8, 16])
@@ -86,5 +86,5 @@ def test_a_box_that_fits_is_fetched(extents: dict[str, int], operand_bits: int, 
         {"m": 65535},
     ],
 )
-def test_a_box_that_does_not_fit_is_an_overflow(extents: dict[str, int], operand_bits: int) -> None:
-    assert first_box(extents, operand_bits)[1]
+def test_a_tile_that_does_not_fit_is_an_overflow(extents: dict[str, int], operand_bits: int) -> None:
+    assert first_tile(extents, operand_bits)[1]

@@ -1,23 +1,23 @@
-"""What the fetcher of the input knows of the box, the row and the line at hand, and of the word that may be next."""
+"""What the fetcher of the input knows of the tile, the row and the line at hand, and of the word that may be next."""
 
 from dataclasses import dataclass
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 
-__all__ = ["FetchedBox", "FetchedLine", "FreeElements", "NextWord", "RowBegin"]
+__all__ = ["FetchedLine", "FetchedTile", "FreeElements", "NextWord", "RowBegin"]
 
 
 class FetchedLine:
     """The words of one channel of the row at hand; offsets count bytes of the row's slab."""
 
-    def __init__(self, box: wiring.PureInterface, flat: int, channel_lanes: int, in_word: int) -> None:
-        self.address, self.word_address = Signal.like(box.address), Signal.like(box.address)
-        self.words_left = Signal.like(box.words)
+    def __init__(self, tile: wiring.PureInterface, flat: int, channel_lanes: int, in_word: int) -> None:
+        self.address, self.word_address = Signal.like(tile.address), Signal.like(tile.address)
+        self.words_left = Signal.like(tile.words)
         self.end = Signal(flat)
         self.at, self.phase = Signal(signed(flat + 1)), Signal(2)
-        # It is the last word of the line, the last line of the row, the last row of the box; all of it, or there is
-        # no word: what comes next is the next box's, as far as it is offered.
+        # It is the last word of the line, the last line of the row, the last row of the tile; all of it, or there is
+        # no word: what comes next is the next tile's, as far as it is offered.
         self.last_word, self.last_line, self.last_row, self.loads = Signal(), Signal(), Signal(), Signal(init=1)
         # With lanes along c: the memory of the channel, and where its line begins; lines of the others are beside it.
         self.channel_lane = Signal(range(channel_lanes)) if channel_lanes > 1 else None
@@ -44,29 +44,29 @@ class NextWord:
     reach: Value
 
 
-class FetchedBox:
-    """What does not change within a box, and what changes from row to row."""
+class FetchedTile:
+    """What does not change within a tile, and what changes from row to row."""
 
-    def __init__(self, box: wiring.PureInterface) -> None:
-        self.channels, self.words = Signal.like(box.channels), Signal.like(box.words)
+    def __init__(self, tile: wiring.PureInterface) -> None:
+        self.channels, self.words = Signal.like(tile.channels), Signal.like(tile.words)
         self.single_word, self.single_channel = Signal(), Signal()
-        self.first, self.last = Signal.like(box.first), Signal.like(box.last)
-        self.quotient, self.phase = Signal.like(box.quotient), Signal(2)
+        self.first, self.last = Signal.like(tile.first), Signal.like(tile.last)
+        self.quotient, self.phase = Signal.like(tile.quotient), Signal(2)
         self.gaps, self.kernel_columns = Signal(), Signal(2)
         self.row_gaps, self.kernel_rows, self.gap = Signal(), Signal(2), Signal(2)
-        self.rows_left, self.run_left = Signal.like(box.rows), Signal(2)
+        self.rows_left, self.run_left = Signal.like(tile.rows), Signal(2)
         # Behind the row at hand is a gap; rows of the image from it to the next one, modulo 4.
         self.at_gap, self.step = Signal(), Signal(2)
-        self.channels_left = Signal.like(box.channels)
-        self.row_address, self.slot = Signal.like(box.address), Signal.like(box.slot)
+        self.channels_left = Signal.like(tile.channels)
+        self.row_address, self.slot = Signal.like(tile.address), Signal.like(tile.slot)
         self.slid = Signal()
 
 
 class FreeElements:
-    """The number of free elements of the ring, and the ``claim`` of the present box while one is ``active``."""
+    """The number of free elements of the ring, and the ``reserve`` of the present tile while one is ``active``."""
 
-    def __init__(self, free: Value, active: Value | None = None, claim: Value | None = None) -> None:
-        self._free, self._active, self._claim = free, active, claim
+    def __init__(self, free: Value, active: Value | None = None, reserve: Value | None = None) -> None:
+        self._free, self._active, self._claim = free, active, reserve
 
     def has(self, elements: Value) -> Value:
         """Whether this number of elements will be free."""
@@ -77,18 +77,18 @@ class FreeElements:
 
 
 class RowBegin:
-    """What the next row begins with, of the box at hand or of the next one.
+    """What the next row begins with, of the tile at hand or of the next one.
 
     Which of them is known early in a cycle; whether the row begins is not.
     """
 
     def __init__(
-        self, m: Module, box: FetchedBox, incoming: wiring.PureInterface, pitch: Value, loads: Signal
+        self, m: Module, tile: FetchedTile, incoming: wiring.PureInterface, pitch: Value, loads: Signal
     ) -> None:
         def either(name: str) -> Signal:
-            of_next, of_box = getattr(incoming, name), getattr(box, name)
+            of_next, of_tile = getattr(incoming, name), getattr(tile, name)
             value = Signal.like(of_next, name=f"begin_{name}")
-            m.d.comb += value.eq(Mux(loads, of_next, of_box))
+            m.d.comb += value.eq(Mux(loads, of_next, of_tile))
             return value
 
         self.loads = loads
@@ -98,9 +98,9 @@ class RowBegin:
             either(name) for name in ("first", "last", "quotient", "phase")
         )
         self.gaps, self.kernel_columns = either("gaps"), either("kernel_columns")
-        threefold, step = Signal(len(pitch) + 2), box.step
+        threefold, step = Signal(len(pitch) + 2), tile.step
         self.last_row = Signal(name="begin_last_row")
         m.d.sync += threefold.eq(pitch + (pitch << 1))
-        # From the row at hand to the next one of the box.
+        # From the row at hand to the next one of the tile.
         self.distance = Mux(step[1], Mux(step[0], threefold, pitch << 1), Mux(step[0], pitch, pitch << 2))
-        m.d.comb += self.last_row.eq(Mux(loads, incoming.single_row, box.rows_left == 2))
+        m.d.comb += self.last_row.eq(Mux(loads, incoming.single_row, tile.rows_left == 2))

@@ -1,4 +1,4 @@
-"""Fetches the new rows of one box of the input after the other, one word a cycle."""
+"""Fetches the new rows of one tile of the input after the other, one word a cycle."""
 
 from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.hdl._ast import Assign
@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
-from hwgen.gateware.hwc.input.box import input_box
-from hwgen.gateware.hwc.input.fetched import FetchedBox, FetchedLine, FreeElements, NextWord, RowBegin
+from hwgen.gateware.hwc.input.fetched import FetchedLine, FetchedTile, FreeElements, NextWord, RowBegin
 from hwgen.gateware.hwc.input.fill import input_place, is_one_phase
+from hwgen.gateware.hwc.input.placed_tile import placed_tile
 from hwgen.gateware.hwc.settings import bytes_in_ring, settings_signature
 from hwgen.gateware.lib.stride import quotient_and_phase, residue, split, stepped
 from hwgen.gateware.lib.tile_queue import WordQueue
@@ -18,7 +18,7 @@ __all__ = ["InputFetcher"]
 
 
 class InputFetcher(wiring.Component):
-    """Row by row, channel by channel, word by word, without a pause between any of them, nor between two boxes.
+    """Row by row, channel by channel, word by word, without a pause between any of them, nor between two tiles.
 
     A row of all channels is a slab of the ring. A word is asked for as soon as there is room for its elements; with
     strides, whose phases lie apart, as soon as there is room for its line. Where columns slide, each line gets its
@@ -26,7 +26,7 @@ class InputFetcher(wiring.Component):
 
     Which bytes of a word are used, and whether there is room for it, is worked out a cycle ahead, for each word that
     may be the next one; room that becomes free in that cycle is noticed in the next one. Whether a word goes is known
-    late: it only enables registers. What they become, even that it is the next box's, does not depend on it.
+    late: it only enables registers. What they become, even that it is the next tile's, does not depend on it.
 
     Parameters
     ----------
@@ -36,22 +36,22 @@ class InputFetcher(wiring.Component):
     Members
     -------
     settings : In
-    i_box : In
-        The next box, from registers. Taken with the last word of the one before, if not earlier.
+    i_tile : In
+        The next tile, from registers. Taken with the last word of the one before, if not earlier.
     free : In
         Elements that are free in the ring, those that are claimed now among them.
     alone : In(1)
-        There is nothing in the ring that belongs to another box. Where columns slide.
-    claims : Out(1)
+        There is nothing in the ring that belongs to another tile. Where columns slide.
+    reserves : Out(1)
         Some of them are taken.
-    claim : Out
+    reserve : Out
         How many.
     o_request, i_response
         To the memory port.
     expected : Out(1), o_word : Out(stream)
         A word with its `input_place`: see `WordQueue`.
     completes : Out(1)
-        A box is complete.
+        A tile is complete.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -61,11 +61,11 @@ class InputFetcher(wiring.Component):
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
-                "i_box": In(input_box(parameters)),
+                "i_tile": In(placed_tile(parameters)),
                 "free": In(room),
                 **({"alone": In(1)} if parameters.columns_slide else {}),
-                "claims": Out(1),
-                "claim": Out(room),
+                "reserves": Out(1),
+                "reserve": Out(room),
                 "o_request": Out(stream.Signature(request_layout(parameters.ports.I))),
                 "i_response": In(response_signature(parameters.ports.I)),
                 "expected": Out(1),
@@ -76,14 +76,14 @@ class InputFetcher(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, settings, incoming = self.parameters, self.settings, self.i_box
+        p, settings, incoming = self.parameters, self.settings, self.i_tile
         m.submodules.words = words = WordQueue(
             place=input_place(p), waits=True, ahead=p.input_words_ahead, width=p.ports.I
         )
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
         flat = (p.input_elements - 1).bit_length() + 1
-        box = FetchedBox(incoming)
+        tile = FetchedTile(incoming)
         line = FetchedLine(incoming, flat, p.lanes.c, self._word)
         active, room, empty = Signal(), Signal(), Signal()
         goes, steps = Signal(), Signal()
@@ -98,7 +98,7 @@ class InputFetcher(wiring.Component):
         ]
         with m.If(active):
             m.d.comb += [
-                room.eq(Mux(box.slid, self.alone, line.fits) if p.columns_slide else line.fits),
+                room.eq(Mux(tile.slid, self.alone, line.fits) if p.columns_slide else line.fits),
                 # Where columns have gaps, a word may have no used byte at all.
                 empty.eq(enable == 0),
                 goes.eq(room & entry.ready & (empty | request.ready)),
@@ -111,29 +111,31 @@ class InputFetcher(wiring.Component):
                     is_one_phase(enable, settings.stride_x, settings.wide if p.wide else None)
                 ),
                 entry.payload.place.phase.eq(line.phase),
-                entry.payload.place.address.eq(self._wrapped(box.slot + line.at)),
+                entry.payload.place.address.eq(self._wrapped(tile.slot + line.at)),
             ]
             if line.channel_lane is not None:
                 m.d.comb += entry.payload.place.channel_lane.eq(line.channel_lane)
         with m.Else():
             m.d.comb += entry.valid.eq(incoming.valid & ~incoming.fetches)
-        m.d.comb += self.claim.eq(Mux(box.slid, 0, settings.input_slab) if p.columns_slide else settings.input_slab)
+        m.d.comb += self.reserve.eq(
+            Mux(tile.slid, 0, settings.input_slab) if p.columns_slide else settings.input_slab
+        )
         self._strided = Signal()
         m.d.sync += [self._strided.eq(settings.stride_x != 1), line.fits.eq(line.need <= self.free)]
-        begin = RowBegin(m, box, incoming, settings.input_pitch, line.loads)
-        self._step(m, box, line, begin, active, steps)
-        m.d.comb += self.claims.eq(goes & line.last_word & line.last_line)
+        begin = RowBegin(m, tile, incoming, settings.input_pitch, line.loads)
+        self._step(m, tile, line, begin, active, steps)
+        m.d.comb += self.reserves.eq(goes & line.last_word & line.last_line)
         with m.If(steps):
             with m.If(line.loads):
-                m.d.sync += [active.eq(incoming.valid & incoming.fetches), box.slot.eq(incoming.slot)]
+                m.d.sync += [active.eq(incoming.valid & incoming.fetches), tile.slot.eq(incoming.slot)]
                 if p.columns_slide:
-                    m.d.sync += box.slid.eq(incoming.slid)
+                    m.d.sync += tile.slid.eq(incoming.slid)
             with m.Elif(line.last_word & line.last_line):
-                m.d.sync += box.slot.eq(self._wrapped(box.slot + settings.input_slab))
+                m.d.sync += tile.slot.eq(self._wrapped(tile.slot + settings.input_slab))
         with m.If(line.loads):
-            self._take(m, box, begin)
-        with m.Elif(self.claims):
-            self._next_row(m, box, begin)
+            self._take(m, tile, begin)
+        with m.Elif(self.reserves):
+            self._next_row(m, tile, begin)
         return m
 
     def _wrapped(self, element: Value) -> Value:
@@ -142,21 +144,21 @@ class InputFetcher(wiring.Component):
         return Mux(element >= elements, element - elements, element)
 
     def _used(
-        self, m: Module, word: NextWord, box: FetchedBox | RowBegin, name: str, *, first: bool = False
+        self, m: Module, word: NextWord, tile: FetchedTile | RowBegin, name: str, *, first: bool = False
     ) -> Signal:
         """Which bytes of a word are used: of a line's first one those from the line's first used byte on."""
         used = Signal(self._word, name=f"{name}_enable")
         whole = (1 << self._word) - 1
-        from_first = (C(whole, self._word) << box.first)[: self._word] if first else whole
-        m.d.comb += used.eq(from_first & Mux(word.last, ((C(2) << box.last) - 1)[: self._word], whole))
-        with m.If(box.gaps):
+        from_first = (C(whole, self._word) << tile.first)[: self._word] if first else whole
+        m.d.comb += used.eq(from_first & Mux(word.last, ((C(2) << tile.last) - 1)[: self._word], whole))
+        with m.If(tile.gaps):
             stride = self.settings.stride_x
             for b in range(self._word):
                 column: Value = residue(b, stride)
                 if self.parameters.wide:
                     column = Mux(self.settings.wide, residue(b // 2, stride), column)
                 _, phase = quotient_and_phase(m, (word.phase + column)[:3], stride, f"{name}_{b}")
-                with m.If(phase >= box.kernel_columns):
+                with m.If(phase >= tile.kernel_columns):
                     m.d.comb += used[b].eq(0)
         return used
 
@@ -165,7 +167,7 @@ class InputFetcher(wiring.Component):
     ) -> list[Assign]:
         """It is the next word; so many elements will be free.
 
-        The whole slab is claimed with its last word, also where the box has fewer channels than others.
+        The whole slab is claimed with its last word, also where the tile has fewer channels than others.
         """
         need, fits = Signal.like(line.need, name=f"{name}_need"), Signal(name=f"{name}_fits")
         by_line = word.last | self._strided
@@ -188,9 +190,9 @@ class InputFetcher(wiring.Component):
         ]
 
     def _step(
-        self, m: Module, box: FetchedBox, line: FetchedLine, begin: RowBegin, active: Signal, steps: Signal
+        self, m: Module, tile: FetchedTile, line: FetchedLine, begin: RowBegin, active: Signal, steps: Signal
     ) -> None:
-        """To the next word, line, row or box."""
+        """To the next word, line, row or tile."""
         settings, p = self.settings, self.parameters
         ahead, within = split(self._word, settings.stride_x)
         if p.wide:
@@ -201,8 +203,8 @@ class InputFetcher(wiring.Component):
         last_row = line.last_row
         word = NextWord(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * reach)
         line_begin, lines = self._next_begin(m, line)
-        at = line_begin + box.quotient
-        next_line = NextWord(box.single_word, box.channels_left == 2, last_row, box.phase, at, lines, at + reach)
+        at = line_begin + tile.quotient
+        next_line = NextWord(tile.single_word, tile.channels_left == 2, last_row, tile.phase, at, lines, at + reach)
         next_row = NextWord(
             begin.single_word,
             begin.single_channel,
@@ -212,19 +214,19 @@ class InputFetcher(wiring.Component):
             settings.input_line,
             begin.quotient + reach,
         )
-        free, spare = FreeElements(self.free), FreeElements(self.free, active, self.claim)
-        to_word = self._goes_to(m, line, word, self._used(m, word, box, "word"), "word", free)
+        free, spare = FreeElements(self.free), FreeElements(self.free, active, self.reserve)
+        to_word = self._goes_to(m, line, word, self._used(m, word, tile, "word"), "word", free)
         begins = self._used(m, next_row, begin, "line", first=True)
         to_line = self._goes_to(m, line, next_line, begins, "line", free)
         to_row = self._goes_to(m, line, next_row, begins, "row", spare)
-        begin.address = self._address(m, box, line, begin)
+        begin.address = self._address(m, tile, line, begin)
         with m.If(steps):
             m.d.sync += [line.word_address.eq(begin.address), line.words_left.eq(begin.words)]
             with m.If(~begin.loads & ~line.last_word):
                 m.d.sync += [line.words_left.eq(line.words_left - 1), *to_word]
             with m.Elif(~begin.loads & ~line.last_line):
                 m.d.sync += [
-                    box.channels_left.eq(box.channels_left - 1),
+                    tile.channels_left.eq(tile.channels_left - 1),
                     line.address.eq(begin.address),
                     *to_line,
                 ]
@@ -232,13 +234,13 @@ class InputFetcher(wiring.Component):
                     m.d.sync += [line.channel_lane.eq(self._following_lane(line)), line.begin.eq(line_begin)]
             with m.Else():
                 m.d.sync += [
-                    box.channels_left.eq(begin.channels),
+                    tile.channels_left.eq(begin.channels),
                     line.address.eq(begin.address),
                     *to_row,
                 ]
                 if line.channel_lane is not None:
                     m.d.sync += [line.channel_lane.eq(0), line.begin.eq(0)]
-                with m.If(begin.loads & ~(self.i_box.valid & self.i_box.fetches)):
+                with m.If(begin.loads & ~(self.i_tile.valid & self.i_tile.fetches)):
                     m.d.sync += line.loads.eq(1)
 
     @property
@@ -247,18 +249,18 @@ class InputFetcher(wiring.Component):
         whole = self._word
         return Mux(self.settings.wide, whole // 2, whole) if self.parameters.byte_planes else whole
 
-    def _address(self, m: Module, box: FetchedBox, line: FetchedLine, begin: RowBegin) -> Signal:
+    def _address(self, m: Module, tile: FetchedTile, line: FetchedLine, begin: RowBegin) -> Signal:
         """Of the next word, in the shared memory: by one adder, whatever begins with it."""
         address = Signal.like(line.address, name="next_address")
         before, distance = Signal.like(address), Signal.like(address)
         with m.If(begin.loads):
-            m.d.comb += before.eq(self.i_box.address)
+            m.d.comb += before.eq(self.i_tile.address)
         with m.Elif(~line.last_word):
             m.d.comb += [before.eq(line.word_address), distance.eq(self._word)]
         with m.Elif(~line.last_line):
             m.d.comb += [before.eq(line.address), distance.eq(self.settings.input_plane)]
         with m.Else():
-            m.d.comb += [before.eq(box.row_address), distance.eq(begin.distance)]
+            m.d.comb += [before.eq(tile.row_address), distance.eq(begin.distance)]
         m.d.comb += address.eq(before + distance)
         return address
 
@@ -288,37 +290,37 @@ class InputFetcher(wiring.Component):
         assert lane is not None
         return Mux(self._in_last_lane(lane), 0, lane + 1) if self.parameters.byte_planes else lane + 1
 
-    def _next_row(self, m: Module, box: FetchedBox, begin: RowBegin) -> None:
+    def _next_row(self, m: Module, tile: FetchedTile, begin: RowBegin) -> None:
         """What counts the rows."""
-        at_gap = box.row_gaps & Mux(box.at_gap, box.kernel_rows == 1, box.run_left == 2)
+        at_gap = tile.row_gaps & Mux(tile.at_gap, tile.kernel_rows == 1, tile.run_left == 2)
         m.d.sync += [
-            box.rows_left.eq(box.rows_left - 1),
-            box.run_left.eq(Mux(box.at_gap, box.kernel_rows, box.run_left - 1)),
-            box.at_gap.eq(at_gap),
-            box.step.eq(Mux(at_gap, box.gap, 1)),
-            box.row_address.eq(begin.address),
+            tile.rows_left.eq(tile.rows_left - 1),
+            tile.run_left.eq(Mux(tile.at_gap, tile.kernel_rows, tile.run_left - 1)),
+            tile.at_gap.eq(at_gap),
+            tile.step.eq(Mux(at_gap, tile.gap, 1)),
+            tile.row_address.eq(begin.address),
         ]
 
-    def _take(self, m: Module, box: FetchedBox, begin: RowBegin) -> None:
-        """Begin with the next box: follow what is offered while the last word of this one waits, or nothing does."""
-        incoming = self.i_box
+    def _take(self, m: Module, tile: FetchedTile, begin: RowBegin) -> None:
+        """Begin with the next tile: follow what is offered while the last word of this one waits, or nothing does."""
+        incoming = self.i_tile
         m.d.sync += [
-            box.channels.eq(incoming.channels),
-            box.words.eq(incoming.words),
-            box.single_word.eq(incoming.single_word),
-            box.single_channel.eq(incoming.single_channel),
-            box.first.eq(incoming.first),
-            box.last.eq(incoming.last),
-            box.quotient.eq(incoming.quotient),
-            box.phase.eq(incoming.phase),
-            box.gaps.eq(incoming.gaps),
-            box.kernel_columns.eq(incoming.kernel_columns),
-            box.row_gaps.eq(incoming.row_gaps),
-            box.kernel_rows.eq(incoming.kernel_rows),
-            box.gap.eq(incoming.gap),
-            box.rows_left.eq(incoming.rows),
-            box.run_left.eq(incoming.run),
-            box.row_address.eq(begin.address),
-            box.at_gap.eq(incoming.at_gap),
-            box.step.eq(Mux(incoming.at_gap, incoming.gap, 1)),
+            tile.channels.eq(incoming.channels),
+            tile.words.eq(incoming.words),
+            tile.single_word.eq(incoming.single_word),
+            tile.single_channel.eq(incoming.single_channel),
+            tile.first.eq(incoming.first),
+            tile.last.eq(incoming.last),
+            tile.quotient.eq(incoming.quotient),
+            tile.phase.eq(incoming.phase),
+            tile.gaps.eq(incoming.gaps),
+            tile.kernel_columns.eq(incoming.kernel_columns),
+            tile.row_gaps.eq(incoming.row_gaps),
+            tile.kernel_rows.eq(incoming.kernel_rows),
+            tile.gap.eq(incoming.gap),
+            tile.rows_left.eq(incoming.rows),
+            tile.run_left.eq(incoming.run),
+            tile.row_address.eq(begin.address),
+            tile.at_gap.eq(incoming.at_gap),
+            tile.step.eq(Mux(incoming.at_gap, incoming.gap, 1)),
         ]

@@ -1,4 +1,4 @@
-"""Where the next box of the input lies: its rows and columns, what of it stays in the ring, and what is new."""
+"""Where the next tile of the input lies: its rows and columns, what of it stays in the ring, and what is new."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.hwc.input.box import input_box
 from hwgen.gateware.hwc.input.columns import TileColumns, in_row
+from hwgen.gateware.hwc.input.placed_tile import placed_tile
 from hwgen.gateware.hwc.input.rows import TileRows
 from hwgen.gateware.hwc.input.walk import InputWalk
 from hwgen.gateware.hwc.settings import FACTOR_BITS, bytes_in_ring, in_bytes, settings_signature
@@ -43,15 +43,15 @@ class _Product:
 
 
 class _Address:
-    """What a box's address gets in this cycle: the base, which begins it; the first used byte's; a product."""
+    """What a tile's address gets in this cycle: the base, which begins it; the first used byte's; a product."""
 
     def __init__(self) -> None:
         self.begins, self.adds_first, self.adds_product = Signal(), Signal(), Signal()
 
 
 class _Ring:
-    """Elements of the ring: where the box's first row lies, or would lie, at first before it; where the next new row
-    will be written; how many belong to the box, and how many of the box before do not."""
+    """Elements of the ring: where the tile's first row lies, or would lie, at first before it; where the next new row
+    will be written; how many belong to the tile, and how many of the tile before do not."""
 
     def __init__(self, place: ShapeLike, number: ShapeLike, padding: int) -> None:
         # Before the ring lie rows that stay, and padding, of so many rows that they are told in as many bits.
@@ -63,7 +63,7 @@ class _Ring:
 
 
 class InputPlacer(wiring.Component):
-    """Walks the loops down to the marked one: nine cycles for a box, eleven where rows or padding lie above the new
+    """Walks the loops down to the marked one: nine cycles for a tile, eleven where rows or padding lie above the new
     ones, two where all of it stays.
 
     Parameters
@@ -75,15 +75,15 @@ class InputPlacer(wiring.Component):
     -------
     settings : In
     start : In(1)
-        Begin with the first box (after a reset).
-    o_box : Out
-        One box after the other, each in registers, while the next one is placed.
+        Begin with the first tile (after a reset).
+    o_tile : Out
+        One tile after the other, each in registers, while the next one is placed.
     token : Out
         What the sequencer learns about it.
     drop : Out
-        Elements of the box before that it does not keep.
+        Elements of the tile before that it does not keep.
     overflow : Out(1)
-        A box needs more slabs than the ring has.
+        A tile needs more slabs than the ring has.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -92,7 +92,7 @@ class InputPlacer(wiring.Component):
             {
                 "settings": In(settings_signature(parameters)),
                 "start": In(1),
-                "o_box": Out(input_box(parameters)),
+                "o_tile": Out(placed_tile(parameters)),
                 "token": Out(input_token(parameters)),
                 "drop": Out(parameters.input_elements.bit_length()),
                 "overflow": Out(1),
@@ -102,7 +102,7 @@ class InputPlacer(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, bits, settings = self.parameters, self.parameters.position_bits, self.settings
-        self._box = box = input_box(p).create(path=("placed",))
+        self._tile = tile = placed_tile(p).create(path=("placed",))
         token = Signal.like(self.token)
         m.submodules.rows = rows = TileRows(p)
         m.submodules.columns = columns = TileColumns(p)
@@ -122,12 +122,12 @@ class InputPlacer(wiring.Component):
         ]
         sizes = max(len(settings.input_plane), len(settings.input_pitch), len(settings.input_slab))
         product = _Product(m, bits + 2, sizes)
-        ring = _Ring(box.slot.shape(), self.drop.shape(), len(settings.padding_top))
-        self._offer(m, box, token, ring)
+        ring = _Ring(tile.slot.shape(), self.drop.shape(), len(settings.padding_top))
+        self._offer(m, tile, token, ring)
         # Of a line in the shared memory.
         first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
         last: Value = columns.last_used
-        in_word = len(box.first)
+        in_word = len(tile.first)
         if p.wide:
             last = Mux(settings.wide, Cat(C(1, 1), last).as_signed(), last)
         m.d.comb += [
@@ -138,28 +138,28 @@ class InputPlacer(wiring.Component):
             token.phase.eq(columns.phase),
             first_byte.eq(in_row(p, settings, in_bytes(p, settings, columns.first_used))),
             last_byte.eq(in_row(p, settings, last)),
-            box.words.eq((last_byte >> in_word) - (first_byte >> in_word)),
-            box.first.eq(first_byte),
-            box.last.eq(last_byte),
-            box.quotient.eq(bytes_in_ring(p, settings, columns.word_quotient)),
-            box.phase.eq(columns.word_phase),
-            box.gaps.eq(self._if_slid(0, columns.gaps)),
-            box.kernel_columns.eq(columns.kernel),
-            box.kernel_rows.eq(rows.kernel),
-            box.row_gaps.eq(rows.gaps),
-            box.run.eq(rows.run),
-            box.gap.eq(settings.stride_y - rows.kernel + 1),
-            box.at_gap.eq(rows.gaps & (rows.run == 1)),
-            box.fetches.eq(box.rows != 0),
-            box.single_row.eq(box.rows == 1),
-            box.single_channel.eq(box.channels == 1),
-            box.single_word.eq(last_byte[in_word:] == first_byte[in_word:]),
+            tile.words.eq((last_byte >> in_word) - (first_byte >> in_word)),
+            tile.first.eq(first_byte),
+            tile.last.eq(last_byte),
+            tile.quotient.eq(bytes_in_ring(p, settings, columns.word_quotient)),
+            tile.phase.eq(columns.word_phase),
+            tile.gaps.eq(self._if_slid(0, columns.gaps)),
+            tile.kernel_columns.eq(columns.kernel),
+            tile.kernel_rows.eq(rows.kernel),
+            tile.row_gaps.eq(rows.gaps),
+            tile.run.eq(rows.run),
+            tile.gap.eq(settings.stride_y - rows.kernel + 1),
+            tile.at_gap.eq(rows.gaps & (rows.run == 1)),
+            tile.fetches.eq(tile.rows != 0),
+            tile.single_row.eq(tile.rows == 1),
+            tile.single_channel.eq(tile.channels == 1),
+            tile.single_word.eq(last_byte[in_word:] == first_byte[in_word:]),
         ]
         # Rows of padding above the ring's contents lie, in thought, before it: once around or more.
         with m.If(ring.first < 0):
             m.d.sync += ring.first.eq(ring.first + p.input_elements)
         if self._slid is not None:
-            m.d.comb += box.slid.eq(self._slid)
+            m.d.comb += tile.slid.eq(self._slid)
         stays, address = self._what_stays(m, walk), self._address(m, columns, product)
         with m.FSM(name="place"):
             self._begin(m, walk, rows, columns, ring, product, stays, address)
@@ -168,26 +168,26 @@ class InputPlacer(wiring.Component):
                 m.d.comb += self.overflow.eq(1)
             with m.State("Offer"):
                 self._grow(m, ring, product)
-                m.d.comb += box.valid.eq((ring.first >= 0) & columns.placed)
-                with m.If(box.valid & box.ready):
+                m.d.comb += tile.valid.eq((ring.first >= 0) & columns.placed)
+                with m.If(tile.valid & tile.ready):
                     m.d.comb += walk.advance.eq(1)
-                    # As it is for a box that stays.
-                    m.d.sync += [box.rows.eq(0), ring.drop.eq(0)]
+                    # As it is for a tile that stays.
+                    m.d.sync += [tile.rows.eq(0), ring.drop.eq(0)]
                     m.next = "Begin"
                     with m.If(walk.finished):
                         m.next = "Idle"
         return m
 
     def _offer(
-        self, m: Module, box: wiring.PureInterface, token: "data.View[data.StructLayout]", ring: _Ring
+        self, m: Module, tile: wiring.PureInterface, token: "data.View[data.StructLayout]", ring: _Ring
     ) -> None:
-        """A box that is placed waits in registers to be taken; the next one is placed meanwhile."""
-        offered = self.o_box
-        m.d.comb += box.ready.eq(~offered.valid)
+        """A tile that is placed waits in registers to be taken; the next one is placed meanwhile."""
+        offered = self.o_tile
+        m.d.comb += tile.ready.eq(~offered.valid)
         with m.If(~offered.valid):
             m.d.sync += [
                 *(
-                    getattr(offered, name).eq(getattr(box, name))
+                    getattr(offered, name).eq(getattr(tile, name))
                     for name in offered.signature.members
                     if name != "ready"
                 ),
@@ -211,7 +211,7 @@ class InputPlacer(wiring.Component):
         """From loops to rows, columns and the channel's address."""
         settings = self.settings
         channel, keeps = self._seek(m, walk, *stays)
-        m.d.comb += self._box.channels.eq(walk.channels)
+        m.d.comb += self._tile.channels.eq(walk.channels)
         if self.parameters.columns_slide:
             # Kernel columns that the stride jumps over are not shared between output columns.
             over_outputs = self.parameters.loops[self.parameters.input_marker] == "x"
@@ -234,10 +234,10 @@ class InputPlacer(wiring.Component):
             m.next = "Place-Rows"
 
     def _seek(self, m: Module, walk: InputWalk, stays: Value, whole: Value) -> tuple[Signal, Signal]:
-        """Find the group of the output channels: the box's first channel; whether some of the box before stays."""
+        """Find the group of the output channels: the tile's first channel; whether some of the tile before stays."""
         settings, bits = self.settings, self.parameters.position_bits
         group_begin, group_channel, channel = Signal(bits), Signal(bits), Signal(bits + 1)
-        # Of the box's first output channel in the group that is looked at.
+        # Of the tile's first output channel in the group that is looked at.
         place, back = Signal(signed(bits + 1)), Signal()
         same_group, keeps = Signal(), Signal()
         m.d.comb += [place.eq(walk.output - group_begin), back.eq(place < 0)]
@@ -262,7 +262,7 @@ class InputPlacer(wiring.Component):
         return channel, keeps
 
     def _what_stays(self, m: Module, walk: InputWalk) -> tuple[Value, Value]:
-        """Whether rows or columns, and whether all of the box before stays: only inside an execution, where only the
+        """Whether rows or columns, and whether all of the tile before stays: only inside an execution, where only the
         marked loop turns."""
         p = self.parameters
         same_execution, nothing = Signal(), Value.cast(0)
@@ -277,15 +277,15 @@ class InputPlacer(wiring.Component):
         return same_execution & self.settings.input_slides, nothing
 
     def _address(self, m: Module, columns: TileColumns, product: _Product) -> "_Address":
-        """The address of a box is added up, a part in a cycle, by one adder."""
+        """The address of a tile is added up, a part in a cycle, by one adder."""
         p, settings, address = self.parameters, self.settings, _Address()
         word = p.ports.input_bytes
         base = settings.input_base & ~(word - 1) if p.cluster else settings.input_base
         first = in_row(p, settings, in_bytes(p, settings, columns.first_used)) & ~(word - 1)
         with m.If(address.begins):
-            m.d.sync += self._box.address.eq(base)
+            m.d.sync += self._tile.address.eq(base)
         with m.Elif(address.adds_first | address.adds_product):
-            m.d.sync += self._box.address.eq(self._box.address + Mux(address.adds_first, first, product.whole))
+            m.d.sync += self._tile.address.eq(self._tile.address + Mux(address.adds_first, first, product.whole))
         return address
 
     def _multiply(
@@ -298,10 +298,10 @@ class InputPlacer(wiring.Component):
         address: "_Address",
     ) -> None:
         """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
-        settings, box = self.settings, self._box
+        settings, tile = self.settings, self._tile
         write, live, slab = ring.write, ring.live, settings.input_slab
         kept, slabs, skips = Signal.like(rows.kept), Signal(len(rows.kept) + 1), Signal()
-        m.d.sync += slabs.eq(box.rows + kept)
+        m.d.sync += slabs.eq(tile.rows + kept)
         with m.State("Place-Rows"), self._moved(m, columns, ring) as begin:
             m.d.comb += address.adds_product.eq(1)
             m.d.sync += [
@@ -310,13 +310,13 @@ class InputPlacer(wiring.Component):
                 ring.drop.eq(self._if_slid(0, live)),
                 live.eq(self._if_slid(live, 0)),
                 # Without columns in the image there is nothing in the ring either.
-                box.rows.eq(Mux(columns.any, rows.new, 0)),
+                tile.rows.eq(Mux(columns.any, rows.new, 0)),
                 kept.eq(Mux(columns.any, rows.kept, 0)),
                 skips.eq(rows.skipped != 0),
             ]
             m.next = "Place-Line"
         with m.State("Place-Line"):
-            m.d.sync += product.of(Mux(skips, rows.skipped, box.rows), slab)
+            m.d.sync += product.of(Mux(skips, rows.skipped, tile.rows), slab)
             m.next = "Place-End"
             with m.If(skips):
                 m.next = "Place-Corner"
@@ -325,7 +325,7 @@ class InputPlacer(wiring.Component):
             m.d.sync += product.of(kept, slab)
             m.next = "Place-Kept"
         with m.State("Place-Kept"):
-            m.d.sync += [*product.of(box.rows, slab), ring.first.eq(write - product.value)]
+            m.d.sync += [*product.of(tile.rows, slab), ring.first.eq(write - product.value)]
             m.next = "Place-End"
         with m.State("Place-End"):
             with m.If(~skips):
@@ -335,7 +335,7 @@ class InputPlacer(wiring.Component):
                     ring.drop.eq(ring.drop - product.value),
                     live.eq(self._if_slid(live, product.value)),
                 ]
-            m.d.sync += [box.slot.eq(write), ring.grows.eq(1)]
+            m.d.sync += [tile.slot.eq(write), ring.grows.eq(1)]
             m.next = "Offer"
             with m.If(slabs > settings.input_slabs):
                 m.next = "Overflow"
@@ -357,8 +357,8 @@ class InputPlacer(wiring.Component):
 
     @contextmanager
     def _moved(self, m: Module, columns: TileColumns, ring: _Ring) -> Iterator[Value]:
-        """Where new rows are written. A box that slides begins as far behind the one before as its lines do, which is
-        known when its columns are placed; nothing happens until then."""
+        """Where new rows are written. A tile that slides begins as far after the previous one as its lines do; this is
+        known when its columns are placed, and nothing happens until then."""
         if self._slid is None:
             yield ring.write
             return
@@ -366,7 +366,7 @@ class InputPlacer(wiring.Component):
         shift, moved = Signal(self.drop.shape()), Signal(len(self.drop) + 1)
         m.d.comb += [
             shift.eq(bytes_in_ring(self.parameters, settings, settings.input_shift + columns.moved)),
-            moved.eq(self._box.slot + shift),
+            moved.eq(self._tile.slot + shift),
         ]
         begin = Mux(self._slid, Mux(moved >= elements, moved - elements, moved), ring.write)
         with m.If(~self._slid | columns.placed):

@@ -1,4 +1,4 @@
-"""The input's stream: fetches what is new in each iteration of the marked loop and keeps the box in a ring."""
+"""The input's stream: fetches what is new in each iteration of the marked loop and keeps the tile in a ring."""
 
 from itertools import product
 
@@ -15,7 +15,7 @@ from hwgen.gateware.hwc.input.placer import InputPlacer
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.hwc.token import input_token
 from hwgen.gateware.lib.byte_memory import BankWrites, ByteMemory
-from hwgen.gateware.lib.tile_queue import BoxQueue
+from hwgen.gateware.lib.tile_queue import TileQueue
 
 __all__ = ["InputStream"]
 
@@ -25,8 +25,8 @@ class InputStream(wiring.Component):
 
     Of each iteration of the marked loop it fetches the rows, or the columns, that the one before did not have (all of
     them where nothing stays), channel by channel, and writes them to the ring as slabs: one row of all channels of
-    the box. Padding and gaps between rows or columns take no room. The ring is the whole memory; a slab goes on at
-    the memory's beginning where it reaches the end. While one box is fetched, the next one is placed.
+    the tile. Padding and gaps between rows or columns take no room. The ring is the whole memory; a slab goes on at
+    the memory's beginning where it reaches the end. While one tile is fetched, the next one is placed.
 
     Parameters
     ----------
@@ -37,18 +37,18 @@ class InputStream(wiring.Component):
     -------
     settings : In
     start : In(1)
-        Begin with the first box (after a reset).
+        Begin with the first tile (after a reset).
     o_request, i_response
         To the memory port.
     o_token : Out(stream)
-        A box that is completely in the ring. Taken at its first use.
+        A tile that is completely in the ring. Taken at its first use.
     release : In(1)
-        The box in use has been used for the last time.
+        The tile in use has been used for the last time.
     read_address : In, one per lane along y; read_data : Out
         For each of them, and each lane along c, as many consecutive elements as there are lanes along x, one cycle
         later.
     overflow : Out(1)
-        A box needs more slabs than the ring has.
+        A tile needs more slabs than the ring has.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -76,7 +76,7 @@ class InputStream(wiring.Component):
         m.submodules.placer = placer = InputPlacer(p)
         m.submodules.fetcher = fetcher = InputFetcher(p)
         m.submodules.fill = fill = InputFill(p)
-        m.submodules.boxes = boxes = BoxQueue(
+        m.submodules.tiles = tiles = TileQueue(
             token=input_token(p), capacity=p.input_elements, tells_alone=p.columns_slide
         )
         connect(m, flipped(self.settings), placer.settings, fetcher.settings)
@@ -84,33 +84,33 @@ class InputStream(wiring.Component):
         connect(m, flipped(self.i_response), fetcher.i_response)
         connect(m, fetcher.o_word, fill.i_word)
         m.d.comb += fill.expected.eq(fetcher.expected)
-        # A box is announced when it has been taken: its registers still have it, the next one comes later. It is
+        # A tile is announced when it has been taken: its registers still have it, the next one comes later. It is
         # complete when its last word will be in the ring at the first use.
         completes = Signal()
         m.d.sync += [
-            boxes.i_box.valid.eq(placer.o_box.valid & placer.o_box.ready),
+            tiles.i_tile.valid.eq(placer.o_tile.valid & placer.o_tile.ready),
             completes.eq(fetcher.completes),
-            boxes.completes.eq(completes),
+            tiles.completes.eq(completes),
         ]
-        connect(m, boxes.o_token, flipped(self.o_token))
-        for name in placer.o_box.signature.members:
+        connect(m, tiles.o_token, flipped(self.o_token))
+        for name in placer.o_tile.signature.members:
             if name not in ("valid", "ready"):
-                m.d.comb += getattr(fetcher.i_box, name).eq(getattr(placer.o_box, name))
+                m.d.comb += getattr(fetcher.i_tile, name).eq(getattr(placer.o_tile, name))
         if p.columns_slide:
-            m.d.comb += fetcher.alone.eq(boxes.alone)
+            m.d.comb += fetcher.alone.eq(tiles.alone)
         if p.wide:
             m.d.comb += fill.wide.eq(self.settings.wide)
         m.d.comb += [
             placer.start.eq(self.start),
             self.overflow.eq(placer.overflow),
-            boxes.i_box.payload.token.eq(placer.token),
-            boxes.i_box.payload.drop.eq(placer.drop),
-            fetcher.i_box.valid.eq(placer.o_box.valid & boxes.i_box.ready),
-            placer.o_box.ready.eq(fetcher.i_box.ready & boxes.i_box.ready),
-            boxes.claims.eq(fetcher.claims),
-            boxes.claim.eq(fetcher.claim),
-            fetcher.free.eq(boxes.free),
-            boxes.release.eq(self.release),
+            tiles.i_tile.payload.token.eq(placer.token),
+            tiles.i_tile.payload.drop.eq(placer.drop),
+            fetcher.i_tile.valid.eq(placer.o_tile.valid & tiles.i_tile.ready),
+            placer.o_tile.ready.eq(fetcher.i_tile.ready & tiles.i_tile.ready),
+            tiles.reserves.eq(fetcher.reserves),
+            tiles.reserve.eq(fetcher.reserve),
+            fetcher.free.eq(tiles.free),
+            tiles.release.eq(self.release),
             fill.stride_x.eq(self.settings.stride_x),
             *(getattr(fill, f"input_phase_{i}").eq(getattr(self.settings, f"input_phase_{i}")) for i in (1, 2, 3)),
         ]

@@ -34,16 +34,16 @@ class DrainedVectors(wiring.Component):
         Go to the first vector.
     taken : In(1)
         Go to the next vector; after the last one ``valid`` is clear.
-    valid, place, is_final, box : Out
+    valid, place, is_final, tile : Out
         As `OutputWalk`'s.
     next_valid, next_place, next_is_final : Out
         Of the vector behind it; from two cycles after a vector was taken on.
     moves : Out(1)
         All that follows changes with the next cycle: a cycle after a vector was taken.
-    channels, rows, columns, ends_row, ends_channels, ends_box : Out
+    channels, rows, columns, ends_row, ends_channels, ends_tile : Out
         As `OutputWalk`'s.
     index_after : Out
-        One more than the index in its box.
+        One more than the index in its tile.
     bias_address : Out
         Of the bias of its first channel.
     channel, needs_fetch : Out
@@ -66,7 +66,7 @@ class DrainedVectors(wiring.Component):
                 "valid": Out(1),
                 "place": Out(p.output_index_bits),
                 "is_final": Out(1),
-                "box": Out(p.position_bits).array(3),
+                "tile": Out(p.position_bits).array(3),
                 "next_valid": Out(1),
                 "next_place": Out(p.output_index_bits),
                 "next_is_final": Out(1),
@@ -76,7 +76,7 @@ class DrainedVectors(wiring.Component):
                 "columns": Out(range(p.lanes.x + 1)),
                 "ends_row": Out(1),
                 "ends_channels": Out(1),
-                "ends_box": Out(1),
+                "ends_tile": Out(1),
                 "index_after": Out(p.output_index_bits),
                 "bias_address": Out(address_bits(p)),
                 "channel": Out(p.position_bits),
@@ -118,7 +118,7 @@ class DrainedVectors(wiring.Component):
                 self.valid.eq(walk.valid),
                 self.place.eq(walk.place),
                 self.is_final.eq(walk.is_final),
-                *(mine.eq(its) for mine, its in zip(self.box, walk.box, strict=True)),
+                *(mine.eq(its) for mine, its in zip(self.tile, walk.tile, strict=True)),
             ]
         column = Signal.like(walk.column)
         with m.If(self.moves):
@@ -126,7 +126,7 @@ class DrainedVectors(wiring.Component):
                 *(
                     getattr(self, name).eq(getattr(walk, name))
                     for name in (
-                        *("channels", "rows", "columns", "ends_row", "ends_channels", "ends_box"),
+                        *("channels", "rows", "columns", "ends_row", "ends_channels", "ends_tile"),
                         *("channel", "needs_fetch"),
                     )
                 ),

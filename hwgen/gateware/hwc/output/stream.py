@@ -1,4 +1,4 @@
-"""The output's stream: fetches partial sums where a box resumes, drains boxes as partial sums or as final outputs."""
+"""The output's stream: loads the partial sums of tiles that resume; drains tiles as partial sums or final outputs."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -19,12 +19,12 @@ __all__ = ["OutputStream"]
 
 
 class OutputStream(wiring.Component):
-    """Walks the boxes of the output: one execution of the loop that O is buffered at, vector by vector.
+    """Walks the tiles of the output: one execution of the loop that O is buffered at, vector by vector.
 
-    Two walks share one vector port. The drain reads the vectors of a box that the sequencer has ended one by one, and
-    writes them: 32-bit partial sums while reduction is still to come, else requantised outputs, packed into words
+    Two walks share one vector port. The drain reads the vectors of a tile that the sequencer has ended, one by one,
+    and writes them: 32-bit partial sums while reduction is still to come, else requantised outputs, packed into words
     along a row. The biases of the channels at hand are fetched before their first final output, or read from the
-    store of those that are kept. Where the reduction of a box began in an earlier execution, its partial sums are
+    store of those that are kept. Where the reduction of a tile began in an earlier execution, its partial sums are
     loaded, ahead of the drain as far as the memory has room: they are needed sooner, and so go first.
 
     A vector is asked for while the one before is still being written. If it comes too early, because the port stalls,
@@ -41,19 +41,19 @@ class OutputStream(wiring.Component):
     start : In(1)
     o_request, i_response
         To the memory port.
-    box_ends : In(1)
-        The sequencer has issued the last operation of the present box (a pulse); not again before ``drained``.
+    tile_ends : In(1)
+        The sequencer has issued the last operation of the present tile (a pulse); not again before ``drained``.
     loaded : Out(1)
-        The partial sums of one more box are in the output memory (a pulse).
+        The partial sums of one more tile are in the output memory (a pulse).
     drained : Out(1)
-        The box that ended has left the output memory (a pulse); ``unloaded`` counts its vectors that have left.
+        The tile that ended has left the output memory (a pulse); ``unloaded`` counts its vectors that have left.
     access_valid, access_load, access_index : Out
         Operations for the datapath: load a vector or unload it; ``access_index`` is its place in the memory. They
         stand in registers and are made at once.
     load_data : Out, load_done : In
     unload_data : In, unload_done : In
     finished : Out(1)
-        The last box has been written.
+        The last tile has been written.
     move : Out(VectorMove)
         In a cluster: what the request belongs to.
     """
@@ -68,7 +68,7 @@ class OutputStream(wiring.Component):
                 "start": In(1),
                 "o_request": Out(stream.Signature(request_layout(p.ports.O))),
                 "i_response": In(response_signature(p.ports.O)),
-                "box_ends": In(1),
+                "tile_ends": In(1),
                 "loaded": Out(1),
                 "drained": Out(1),
                 "unloaded": Out(self.index_bits),
@@ -145,7 +145,7 @@ class OutputStream(wiring.Component):
         wants_load: Value,
         keeps: Value,
     ) -> None:
-        """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
+        """Ask for the next vector of a tile that has ended; store it when it comes and the port is free."""
         move = port.i_move
         ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
         # The vector's register with its hundreds of bits hangs on ``unload_done``: so the same is told the other way
@@ -157,14 +157,14 @@ class OutputStream(wiring.Component):
             asks.eq(drain.valid & ~unloading & port.ending & ~needs_biases & ~wants_load & ~keeps),
             follows.eq(
                 drain.next_valid
-                & ~drain.ends_box
+                & ~drain.ends_tile
                 & ~(drain.next_is_final & drain.ends_channels)
                 & (move.steps <= self.parameters.capture + 1)
                 & ~wants_load
             ),
             port.arriving.eq(self.unload_done),
             taken.eq(~waits[-1] & port.takes),
-            comes.eq((asks & (ended | self.box_ends)) | (taken & follows)),
+            comes.eq((asks & (ended | self.tile_ends)) | (taken & follows)),
             may_bias.eq(drain.valid & needs_biases & ~drain.moves & ~unloading & port.free & ~wants_load),
         ]
         m.d.sync += [
@@ -175,7 +175,7 @@ class OutputStream(wiring.Component):
         ]
         with m.If(~keeps):
             m.d.sync += self.access_index.eq(Mux(unloading, drain.next_place, drain.place))
-        with m.If(self.box_ends):
+        with m.If(self.tile_ends):
             m.d.sync += ended.eq(1)
         with m.If(may_bias):
             # From here on they are there whenever the port is free.
@@ -194,41 +194,41 @@ class OutputStream(wiring.Component):
             m.d.comb += [
                 port.start.eq(1),
                 drain.taken.eq(1),
-                self.drained.eq(drain.ends_box),
+                self.drained.eq(drain.ends_tile),
             ]
             m.d.sync += self.unloaded.eq(drain.index_after)
             with m.If(drain.ends_channels):
                 m.d.sync += has_biases.eq(0)
-            with m.If(drain.ends_box):
+            with m.If(drain.ends_tile):
                 m.d.sync += [self.unloaded.eq(0), ended.eq(0)]
 
     def _load(self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal) -> tuple[Value, Value]:
-        """Load the partial sums of the next box that resumes; whether a vector of it is to be loaded now, and whether
-        one is to be kept from the next cycle on."""
+        """Load the partial sums of the next tile that resumes. Returns whether a vector of it is to be loaded now, and
+        whether one is to be kept from the next cycle on."""
         p, settings, move = self.parameters, self.settings, port.i_move
         m.submodules.load = load = OutputWalk(p)
         m.submodules.load_address = row_address = RowAddress(p)
         for block in (load, row_address):
             connect(m, flipped(settings), block.settings)
         ahead = Signal(range(TILES_LOADED_AHEAD + 2))
-        has_room, revisits, wants, begins, keeping, keeps, ends_box = (Signal() for _ in range(7))
+        has_room, revisits, wants, begins, keeping, keeps, ends_tile = (Signal() for _ in range(7))
         place = Signal(self.index_bits)
         lines, steps = Signal(range(p.vector_lanes.product + 1)), Signal(range(p.vector_lanes.product + 1))
-        box, last_box = Signal(len(Cat(*load.box))), Signal(len(Cat(*load.box)))
+        tile, last_tile = Signal(len(Cat(*load.tile))), Signal(len(Cat(*load.tile)))
         offset = (
             load.index
             + Mux(ahead[0], settings.output_box_vectors, 0)
             + (Mux(ahead[1], settings.output_box_vectors, 0) << 1)
         )
-        # What is loaded must have been written: the same box must not be waiting for its drain.
+        # What is loaded must have been written: the same tile must not be waiting for its drain.
         with m.If(load.valid & load.resumes):
             m.d.comb += [
                 has_room.eq(offset < output_capacity(p, settings) + self.unloaded),
-                revisits.eq(((ahead != 0) & (box == Cat(*drain.box))) | (ahead[1] & (box == last_box))),
+                revisits.eq(((ahead != 0) & (tile == Cat(*drain.tile))) | (ahead[1] & (tile == last_tile))),
                 wants.eq(row_address.placed & has_room & ~revisits & (ahead <= TILES_LOADED_AHEAD)),
             ]
         m.d.comb += [
-            box.eq(Cat(*load.box)),
+            tile.eq(Cat(*load.tile)),
             load.start.eq(self.start),
             row_address.moves.eq(self.start | (load.advance & load.leaves_row)),
             row_address.partial.eq(1),
@@ -239,9 +239,9 @@ class OutputStream(wiring.Component):
         ]
         # They are there when the vector may be loaded, also where it is in the same row as the one before.
         m.d.sync += [lines.eq(load.channels * load.rows), steps.eq(lines * load.columns)]
-        m.d.sync += ahead.eq(ahead + (load.advance & load.ends_box) - self.drained)
-        with m.If(load.advance & load.ends_box):
-            m.d.sync += last_box.eq(box)
+        m.d.sync += ahead.eq(ahead + (load.advance & load.ends_tile) - self.drained)
+        with m.If(load.advance & load.ends_tile):
+            m.d.sync += last_tile.eq(tile)
         with m.If(wants):
             m.d.comb += [
                 move.kind.eq(VectorMove.LOAD_PARTIALS),
@@ -253,12 +253,12 @@ class OutputStream(wiring.Component):
             ]
         with m.If(begins):
             m.d.comb += port.start.eq(1)
-            m.d.sync += [place.eq(load.place), ends_box.eq(load.ends_box)]
+            m.d.sync += [place.eq(load.place), ends_tile.eq(load.ends_tile)]
         # Asked to be kept before it is complete; if it was not in time, once more.
         m.d.comb += keeps.eq(port.loading & ~keeping)
         with m.If(keeps):
             m.d.sync += [keeping.eq(1), self.access_index.eq(place)]
         with m.If(self.load_done):
             m.d.sync += keeping.eq(0)
-            m.d.comb += self.loaded.eq(port.done & ends_box)
+            m.d.comb += self.loaded.eq(port.done & ends_tile)
         return wants, keeps

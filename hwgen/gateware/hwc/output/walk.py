@@ -1,4 +1,4 @@
-"""The vectors of the output's boxes, one after the other: what each covers, and its place in the output memory."""
+"""The vectors of the output's tiles, one after the other: what each covers, and its place in the output memory."""
 
 from collections.abc import Iterable
 
@@ -15,10 +15,10 @@ __all__ = ["OutputWalk"]
 
 
 class OutputWalk(wiring.Component):
-    """Walks the boxes of the output, and in each its vectors: channels outermost, then rows, then columns.
+    """Walks the tiles of the output, and in each its vectors: channels outermost, then rows, then columns.
 
-    A box is one execution of the loop that O is buffered at. Box after box lies in the output memory, each beginning
-    ``output_box_vectors`` behind the one before, modulo the memory's depth.
+    A tile is one execution of the loop that O is buffered at. Tiles are stored one after the other in the output memory,
+    each ``output_box_vectors`` after the previous one, modulo the memory's depth.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class OutputWalk(wiring.Component):
         Go to the next vector; after the last one ``valid`` is clear.
     valid : Out(1)
     index : Out
-        Number of the vector in its box; boxes at an edge leave some out.
+        Number of the vector in its tile; tiles at an edge leave some out.
     place : Out
         Where it lies in the output memory.
     channel, row, column : Out
@@ -43,14 +43,14 @@ class OutputWalk(wiring.Component):
         Elements that the vector has.
     leaves_row : Out(1)
         Where it advances, it does so to another row.
-    ends_row, ends_channels, ends_box : Out(1)
-        It is the last vector of its rows in this box; of its channels; of the box.
+    ends_row, ends_channels, ends_tile : Out(1)
+        It is the last vector of its rows in this tile; of its channels; of the tile.
     resumes, is_final : Out(1)
-        The reduction began before this box; it ends with this box. In a cluster a layer may be a part of it.
+        The reduction began before this tile; it ends with this tile. In a cluster a layer may be a part of it.
     needs_fetch : Out(1)
-        The biases of its channels are not kept: this is the first box of those that they are kept for.
-    box : Out, one for each of m, y, x
-        Where the box begins.
+        The biases of its channels are not kept: this is the first tile of those that they are kept for.
+    tile : Out, one for each of m, y, x
+        Where the tile begins.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -72,25 +72,25 @@ class OutputWalk(wiring.Component):
                 "leaves_row": Out(1),
                 "ends_row": Out(1),
                 "ends_channels": Out(1),
-                "ends_box": Out(1),
+                "ends_tile": Out(1),
                 "resumes": Out(1),
                 "is_final": Out(1),
                 "needs_fetch": Out(1),
-                "box": Out(p.position_bits).array(3),
+                "tile": Out(p.position_bits).array(3),
             }
         )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self.parameters
-        # Loops of the box over channels, then rows, then columns; reductions inside it need no steps here.
+        # Loops of the tile over channels, then rows, then columns; reductions inside it need no steps here.
         outer = range(p.output_marker)
         inner = {dim: [j for j in p.output_tile_loops if p.loops[j] == dim] for dim in OUTPUT_DIMS}
         order = [*outer, *inner["m"], *inner["y"], *inner["x"]]
         nest, sizes = nest_of(m, p, self.settings, order, OUTPUT_DIMS)
         m.submodules.nest = nest
-        for dim, place, box in zip(OUTPUT_DIMS, (self.channel, self.row, self.column), self.box, strict=True):
-            self._coordinate(m, nest, order, dim, place, box)
+        for dim, place, tile in zip(OUTPUT_DIMS, (self.channel, self.row, self.column), self.tile, strict=True):
+            self._coordinate(m, nest, order, dim, place, tile)
         m.d.comb += [nest.start.eq(self.start), nest.advance.eq(self.advance)]
         with m.If(self.start):
             m.d.sync += self.valid.eq(1)
@@ -110,7 +110,7 @@ class OutputWalk(wiring.Component):
             self.columns.eq(sizes["x"]),
             self.ends_row.eq(nest.ended[columns_from]),
             self.ends_channels.eq(nest.ended[rows_from]),
-            self.ends_box.eq(nest.ended[p.output_marker]),
+            self.ends_tile.eq(nest.ended[p.output_marker]),
             self.resumes.eq(~_all([*(nest.first[at] for at in reductions), *begins])),
             self.is_final.eq(_all([*(nest.last[at] for at in reductions), *ends])),
             self.needs_fetch.eq(_all(nest.first[j] | ~stays[i] for i, j in enumerate(p.bias_loops))),
@@ -118,8 +118,8 @@ class OutputWalk(wiring.Component):
         self._place(m, nest, order)
         return m
 
-    def _coordinate(self, m: Module, nest: LoopNest, order: list[int], dim: str, place: Value, box: Value) -> None:
-        """Where a vector begins along one dimension, and where its box does."""
+    def _coordinate(self, m: Module, nest: LoopNest, order: list[int], dim: str, place: Value, tile: Value) -> None:
+        """Where a vector begins along one dimension, and where its tile does."""
         loops, bits = self.parameters.loops, extent_bits(self.parameters, dim)
         steps = [at for at, j in enumerate(order) if loops[j] == dim]
         outside = [at for at in steps if at < self.parameters.output_marker]
@@ -131,11 +131,11 @@ class OutputWalk(wiring.Component):
         m.d.comb += [
             *(getattr(low, f"step_{at}").eq(getattr(self.settings, f"step_{order[at]}_{dim}")) for at in steps),
             place.eq(low.value),
-            box.eq(getattr(low, f"level_{outside[-1]}") if outside else 0),
+            tile.eq(getattr(low, f"level_{outside[-1]}") if outside else 0),
         ]
 
     def _place(self, m: Module, nest: LoopNest, order: list[int]) -> None:
-        """Index in the box, and place in the memory."""
+        """Index in the tile, and place in the memory."""
         p, first = self.parameters, self.parameters.output_marker
         steps, bits = range(first, len(order)), len(self.index)
         m.submodules.index = index = SteppedValue(
@@ -152,7 +152,7 @@ class OutputWalk(wiring.Component):
             self.index.eq(index.value),
             self.place.eq(_modulo(base + index.value, capacity)),
         ]
-        with m.If(self.advance & self.ends_box):
+        with m.If(self.advance & self.ends_tile):
             m.d.sync += base.eq(_modulo(base + self.settings.output_box_vectors, capacity))
 
 

@@ -24,7 +24,7 @@ def place_in_row(parameters: HwcParameters) -> data.StructLayout:
 
     ``line`` is the number of its row of lanes. ``left`` : words of the row that the vector still has, this one among
     them. It ``begins`` the row's part of the vector. It ``ends`` what is joined: no word of the row is written after
-    it before the box ends.
+    it before the tile ends.
     """
     lines, most = rows_of_lanes(parameters), parameters.most_steps
     return data.StructLayout({"line": max(1, log2(lines)), "left": range(most + 1), "begins": 1, "ends": 1})

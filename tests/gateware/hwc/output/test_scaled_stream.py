@@ -32,5 +32,5 @@ def test_outputs_and_words_where_sums_are_scaled(shape: str, requantisers: int, 
     rng = Random(f"{shape} {requantisers} {stalls}")
     for seed in range(tasks):
         depth = rng.choice((1.0, 1.5, 2.0, 3.4))
-        task = task_for(SHAPES[shape], ORDERS[seed % 2], rng, depth_in_boxes=depth)
+        task = task_for(SHAPES[shape], ORDERS[seed % 2], rng, depth_in_tiles=depth)
         check(with_scales(task, rng, requantisers), stalls, seed)

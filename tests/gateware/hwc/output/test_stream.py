@@ -31,7 +31,7 @@ SHAPES = {
 }
 FEW_SHAPES = ("x16", "m16", "m4 y2 x2", "y16")
 """Those of every run."""
-ORDERS = ("myxckmyx", "cmyxkmyx")  # O's marker above k: a box has the last three loops
+ORDERS = ("myxckmyx", "cmyxkmyx")  # O's marker above k: a tile has the last three loops
 MARKER = 4
 SMALL = 128
 OUTPUTS, PARTIALS, BIASES = 0x1000, 0x8000, 0x400
@@ -48,7 +48,7 @@ class Task:
     steps: dict[int, int]
     bias_words: int = 0
     around_biases: int = MARKER
-    depth_in_boxes: float = 1.0
+    depth_in_tiles: float = 1.0
     shift: int = 5
     relu: int = 0
     ceiling: int = 127
@@ -75,12 +75,12 @@ class Task:
         """Vectors along one dimension in so much of it."""
         return len(self.ranges(dim, (5, 6, 7), (0, extent)))
 
-    def box_vectors(self) -> int:
-        """Vectors of the largest box."""
+    def tile_vectors(self) -> int:
+        """Vectors of the largest tile."""
         return int(np.prod(list(self.largest().values())))
 
     def largest(self) -> dict[str, int]:
-        """Vectors along each dimension of the largest box."""
+        """Vectors along each dimension of the largest tile."""
         return {
             dim: self.pieces(dim, min(self.steps[j], self.extents[dim]))
             for j, dim in enumerate(self.loops[:MARKER])
@@ -89,7 +89,7 @@ class Task:
 
     def depth(self) -> int:
         """Vectors of the memory."""
-        return max(2, int(self.box_vectors() * self.depth_in_boxes))
+        return max(2, int(self.tile_vectors() * self.depth_in_tiles))
 
     def parameters(self) -> HwcParameters:
         m, y, x = self.lanes
@@ -131,7 +131,7 @@ class Task:
             if j in self.parameters().size_bits:
                 values |= {f"rest_{j}_{i}": rest for i, rest in enumerate(counts.rests)}
         values |= {
-            "output_box_vectors": self.box_vectors(),
+            "output_box_vectors": self.tile_vectors(),
             "output_index_step_5": largest["y"] * largest["x"],
             "output_index_step_6": largest["x"],
             "output_index_step_7": 1,
@@ -147,17 +147,17 @@ class Task:
         bits = [j >= self.around_biases for j in self.parameters().bias_loops]
         return values | ({"bias_stays": sum(bit << i for i, bit in enumerate(bits))} if bits else {})
 
-    def boxes(self) -> list[tuple[int, dict[str, Range]]]:
-        """Every box: how often it has come before, and what it covers."""
+    def tiles(self) -> list[tuple[int, dict[str, Range]]]:
+        """Every tile: how often it has come before, and what it covers."""
         outer = self.loops[:MARKER]
         cut = [self.ranges(dim, (j,), (0, self.extents[dim])) for j, dim in enumerate(outer)]
-        boxes = [dict(zip(outer, ranges, strict=True)) for ranges in product(*cut)]
-        return [(box.pop("c")[0], box) for box in boxes]
+        tiles = [dict(zip(outer, ranges, strict=True)) for ranges in product(*cut)]
+        return [(tile.pop("c")[0], tile) for tile in tiles]
 
-    def vectors(self, box: dict[str, Range]) -> list[tuple[int, dict[str, Range]]]:
-        """The vectors of a box: number in the box and range."""
+    def vectors(self, tile: dict[str, Range]) -> list[tuple[int, dict[str, Range]]]:
+        """The vectors of a tile: number in the tile and range."""
         values = self.settings()
-        cut = {dim: self.ranges(dim, (5, 6, 7), box[dim]) for dim in "myx"}
+        cut = {dim: self.ranges(dim, (5, 6, 7), tile[dim]) for dim in "myx"}
         return [
             (
                 i * values["output_index_step_5"] + j * values["output_index_step_6"] + k,
@@ -204,7 +204,7 @@ class Around:
 
 @dataclass
 class Compute:
-    """In place of the sequencer: adds random numbers to the vectors of one box after the other."""
+    """In place of the sequencer: adds random numbers to the vectors of one tile after the other."""
 
     around: Around
     results: np.ndarray
@@ -217,21 +217,21 @@ class Compute:
 
     def __post_init__(self) -> None:
         task = self.around.task
-        for number, (before, box) in enumerate(task.boxes()):
-            vectors = task.vectors(box)
+        for number, (before, tile) in enumerate(task.tiles()):
+            vectors = task.vectors(tile)
             order = self.around.rng.sample(vectors, len(vectors))
             self.work += [(before, index, part, i + 1 == len(order)) for i, (index, part) in enumerate(order)]
             self.unfinished = number + 1
 
     def step(self, unloaded: int) -> bool:
-        """One operation, if it may be done; whether it ends a box."""
+        """One operation, if it may be done; whether it ends a tile."""
         if not self.work or self.around.rarely():
             return False
         task, depth = self.around.task, self.around.task.depth()
         before, index, part, ends = self.work[0]
         if before and not self.loaded:
             return False
-        if self.draining and (ends or (not before and index >= unloaded + depth - task.box_vectors())):
+        if self.draining and (ends or (not before and index >= unloaded + depth - task.tile_vectors())):
             return False
         del self.work[0]
         place = (self.base + index) % depth
@@ -250,7 +250,7 @@ class Compute:
         if ends:
             self.loaded -= before > 0
             self.draining = True
-            self.base = (self.base + task.box_vectors()) % depth
+            self.base = (self.base + task.tile_vectors()) % depth
         return ends
 
 
@@ -289,7 +289,7 @@ async def cycle(ctx: Any, stream: OutputStream, around: Around, compute: Compute
     """One clock cycle."""
     ready = not around.rarely()
     ctx.set(stream.o_request.ready, ready)
-    ctx.set(stream.box_ends, compute.step(ctx.get(stream.unloaded)))
+    ctx.set(stream.tile_ends, compute.step(ctx.get(stream.unloaded)))
     answered = bool(around.answers) and around.answers[0][0] <= around.now
     ctx.set(stream.i_response.valid, answered)
     ctx.set(stream.i_response.data, around.answers.popleft()[1] if answered else around.rng.getrandbits(32))
@@ -319,7 +319,7 @@ async def cycle(ctx: Any, stream: OutputStream, around: Around, compute: Compute
 
 
 def task_for(shape: tuple[int, int, int], loops: str, rng: Random, **changes: Any) -> Task:
-    """Edges along every dimension, boxes of several vectors, rows that begin and end anywhere in a word."""
+    """Edges along every dimension, tiles of several vectors, rows that begin and end anywhere in a word."""
     extents, steps = {"c": rng.randint(1, 3), "k": 1, "l": 1}, {loops.index("c"): 1, MARKER: 1}
     for j, (dim, lanes) in enumerate(zip("myx", shape, strict=True)):
         outer = loops.index(dim)
@@ -342,12 +342,12 @@ def task_for(shape: tuple[int, int, int], loops: str, rng: Random, **changes: An
 
 
 def words_of(task: Task) -> Counter[str]:
-    """Each aligned word of a row of a box once, partial sums one by one, a bias for each channel of a box; once for
-    all boxes within the loops that biases are kept in."""
+    """Each aligned word of a row of a tile once, partial sums one by one, a bias for each channel of a tile; once for
+    all tiles within the loops that biases are kept in."""
     words: Counter[str] = Counter()
     biases: set[tuple[Range, ...]] = set()
-    for before, box in task.boxes():
-        (m, y, x) = (box[dim] for dim in "myx")
+    for before, tile in task.tiles():
+        (m, y, x) = (tile[dim] for dim in "myx")
         rows = (m[1] - m[0]) * (y[1] - y[0])
         elements = rows * (x[1] - x[0])
         if before:
@@ -356,7 +356,7 @@ def words_of(task: Task) -> Counter[str]:
             words["partial write"] += elements
         else:
             words["output"] += rows * ((x[1] - 1) // 4 - x[0] // 4 + 1)
-            kept_for = tuple(box[dim] for dim in task.loops[: task.around_biases] if dim != "c")
+            kept_for = tuple(tile[dim] for dim in task.loops[: task.around_biases] if dim != "c")
             words["bias"] += task.parameters().record_words * sum(
                 1 for channel in range(*m) if ((channel, channel + 1), *kept_for) not in biases
             )
@@ -374,7 +374,7 @@ def words_of(task: Task) -> Counter[str]:
 def test_outputs_and_words_for_every_shape(shape: str, stalls: bool, tasks: int) -> None:
     rng = Random(f"{shape} {stalls}")
     for seed in range(tasks):
-        task = task_for(SHAPES[shape], ORDERS[seed % 2], rng, depth_in_boxes=rng.choice((1.0, 1.5, 2.0, 3.4)))
+        task = task_for(SHAPES[shape], ORDERS[seed % 2], rng, depth_in_tiles=rng.choice((1.0, 1.5, 2.0, 3.4)))
         check(task, stalls, seed)
 
 

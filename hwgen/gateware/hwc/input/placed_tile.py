@@ -1,4 +1,4 @@
-"""What the placer of the input tells the fetcher of a box."""
+"""What the placer of the input tells the fetcher of a tile."""
 
 from amaranth.hdl import signed
 from amaranth.lib import wiring
@@ -8,11 +8,11 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import address_bits
 from hwgen.gateware.hwc.widths import covered_bits, tile_bits
 
-__all__ = ["input_box"]
+__all__ = ["placed_tile"]
 
 
-def input_box(parameters: HwcParameters) -> wiring.Signature:
-    """A box, seen from the placer; a stream's handshake without its payload in one piece.
+def placed_tile(parameters: HwcParameters) -> wiring.Signature:
+    """A tile, seen from the placer; a stream's handshake without its payload in one piece.
 
     Members
     -------
