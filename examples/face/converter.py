@@ -72,7 +72,7 @@ class _Conversion:
         return output
 
     def activated(self, kind: str, inputs: Sequence[str], operator: FlatOperator, **attributes: Any) -> None:
-        """A new node, with the operator's own activation behind it."""
+        """A new node, with the operator's own activation after it."""
         (output,) = operator.outputs
         match operator.activation:
             case "NONE":

@@ -15,12 +15,12 @@ __all__ = ["FrontEnd"]
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """The module ``BLOCK_axi_lite``: what is behind the port ``cfg`` of a block, and a bridge from AXI4-Lite to it.
+    """The module ``BLOCK_axi_lite``: what the port ``cfg`` of a block reaches, and a bridge from AXI4-Lite to it.
 
     Members
     -------
     block : the block's name.
-    parts : the instances behind the bridge.
+    parts : the instances that the bridge reaches.
     inside : the wires between all of them.
     """
 

@@ -127,7 +127,7 @@ def _inside(core: list[Port]) -> set[str]:
 
 
 def _core_and_memory(core: ClusterCore, tcdm: TcdmBanks) -> list[Instance]:
-    """What is behind the configuration port."""
+    """What the configuration port reaches."""
     banks = ports_of(tcdm)
     to_banks = {name: name.replace("ports__", "tcdm__") for name, _, _ in banks} | {"clear": "starts"}
     return [Instance("cluster_core", "core", ports_of(core)), Instance("cluster_tcdm", "tcdm", banks, to_banks)]

@@ -5,7 +5,7 @@ find for a Verilog text is kept: the same text on the same device with the same 
 
 *Clock* is from register to register. Paths from and to the ports are not part of it: the logic beyond is not known.
 The design is placed without pads, with a register outside of each port (see `hwgen.synth.surroundings`): paths that
-begin or end there are told apart. Registers in front of multipliers are placed inside of these, and counted as
+begin or end there are told apart. Registers before multipliers are placed inside of these, and counted as
 flip-flops all the same (see `hwgen.synth.multipliers`).
 *Buffers* are the three memories that hold the schedule's tiles; *logic* is everything else, queues among it.
 """

@@ -1,4 +1,4 @@
-"""Registers in front of the multipliers of an ECP5, which have registers of their own that Yosys leaves unused."""
+"""Registers before the multipliers of an ECP5, which have registers of their own that Yosys leaves unused."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -50,7 +50,7 @@ def with_input_registers(netlist: Mapping[str, Any], top: str) -> dict[str, Any]
 
 
 def _may_move(cell: Mapping[str, Any] | None, driver: Mapping[Any, Mapping[str, Any]]) -> bool:
-    """Whether a cell is a register without enable and reset, and not behind a memory in LUTs."""
+    """Whether a cell is a register without enable and reset, and not after a memory in LUTs."""
     if cell is None or cell["type"] != FLIP_FLOP or "DI" not in cell["connections"]:
         return False
     before = driver.get(cell["connections"]["DI"][0])

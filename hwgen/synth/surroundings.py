@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["INPUTS", "OUTPUTS", "surrounded"]
 
 INPUTS, OUTPUTS = "clk_of_inputs", "clk_of_outputs"
-"""Clocks of the registers in front of the inputs and behind the outputs. They are clocks of their own, so that these
+"""Clocks of the registers before the inputs and after the outputs. They are clocks of their own, so that these
 paths are told apart, and do not count for the clock of the design."""
 PARAMETERS = {
     "CEMUX": "1 ", "CLKMUX": "CLK", "GSR": "DISABLED", "LSRMUX": "LSR", "REGSET": "RESET", "SRMODE": "LSR_OVER_CE",

@@ -294,7 +294,7 @@ def _mark_used(path: Path) -> None:
 
 def trim(limit: int | None = None) -> None:
     """Remove what killed processes left, then what was not used for the longest time, down to the limit."""
-    _remove_left_behind()
+    _remove_stale()
     limit = cache_limit() if limit is None else limit
     kept = entries()
     size = sum(entry.size for entry in kept)
@@ -315,7 +315,7 @@ def clear() -> tuple[int, int]:
                 with _lock_if_free(lock) as free:
                     if free:
                         _discard(lock)
-    _remove_left_behind()
+    _remove_stale()
     return len(removed), sum(entry.size for entry in removed)
 
 
@@ -333,7 +333,7 @@ def _remove(path: Path) -> bool:
     return True
 
 
-def _remove_left_behind() -> None:
+def _remove_stale() -> None:
     """Remove what processes that were killed were making: nobody holds the lock that they held."""
     for room in ROOMS:
         for path in (cache_folder() / room).glob("*.*"):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["outside", "own_scratch", "remove_left_behind", "remove_own_scratch", "scratch"]
+__all__ = ["outside", "own_scratch", "remove_own_scratch", "remove_stale", "scratch"]
 
 PREFIX = "hwgen-run-"
 
@@ -56,7 +56,7 @@ def scratch() -> Iterator[None]:
     temporary file will say so.
     """
     before, variable = tempfile.gettempdir(), os.environ.get("TMPDIR")
-    remove_left_behind(Path(before))
+    remove_stale(Path(before))
     try:
         folder, handle = _locked_folder(before)
     except OSError:
@@ -89,7 +89,7 @@ def _locked_folder(room: str) -> tuple[Path, int]:
             os.close(handle)
 
 
-def remove_left_behind(room: Path) -> None:
+def remove_stale(room: Path) -> None:
     """Remove the folders of programs that have ended without doing so themselves."""
     with suppress(OSError), os.scandir(room) as entries:
         for entry in entries:

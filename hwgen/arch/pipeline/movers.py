@@ -1,4 +1,4 @@
-"""The movers of a pipeline: what carries its streams from and to a DRAM behind one AXI4 port."""
+"""The movers of a pipeline: what carries its streams from and to a DRAM at one AXI4 port."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -95,7 +95,7 @@ class Mover:
     maps : of the overlap port: the maps with overlap, whose runs come in the order of ``order``; else none.
     order : the stream of map numbers.
     after : the writing mover whose lines have to be in the DRAM before this one reads the same lines; None: no such.
-    behind : of the overlap port, for each map that the pipeline makes: the writing mover whose lines in the tile
+    follows : of the overlap port, for each map that the pipeline makes: the writing mover whose lines in the tile
         before have to be in the DRAM before this one reads the same lines.
     """
 
@@ -106,7 +106,7 @@ class Mover:
     maps: tuple[int, ...] = ()
     order: str | None = None
     after: str | None = None
-    behind: Mapping[int, str] = field(default_factory=dict)
+    follows: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def id(self) -> int:
@@ -143,8 +143,10 @@ def _movers(parameters: "PipelineParameters") -> Iterator[Mover]:
         kind = {"i_overlap": "in", "o_overlap": "out"}.get(port.name)
         maps = tuple(n for n, one in enumerate(parameters.maps) if kind and getattr(one, f"overlap_{kind}"))
         order = f"i_overlap_{kind}_order" if kind else None
-        behind = {n: _writer(parameters, n) for n in maps if kind == "in" and not parameters.maps[n].source}
-        yield Mover(port.name, port.reads, port.bytes, numbers[port.reads], maps, order, after.get(port.name), behind)
+        follows = {n: _writer(parameters, n) for n in maps if kind == "in" and not parameters.maps[n].source}
+        yield Mover(
+            port.name, port.reads, port.bytes, numbers[port.reads], maps, order, after.get(port.name), follows
+        )
         numbers[port.reads] += 1
         if numbers[port.reads] > MOST_MOVERS:
             raise ParameterError(f"movers: expected at most {MOST_MOVERS} streams in each direction")

@@ -71,7 +71,7 @@ class ApbBridge(wiring.Component):
 class ApbWindows(wiring.Component):
     """One APB port for several completers, each in a window of the addresses, one window after the other.
 
-    A completer sees the address inside its window. A transfer to an address behind the windows is answered with an
+    A completer sees the address inside its window. A transfer to an address after the windows is answered with an
     error at once.
 
     Parameters

@@ -74,7 +74,7 @@ class AxiSignature(wiring.Signature):
     data_bits
         32, 64 or 128.
     id_bits
-        Width of the IDs; behind an interconnect they are wider than `ID_BITS`.
+        Width of the IDs; after an interconnect they are wider than `ID_BITS`.
     """
 
     def __init__(self, data_bits: int, id_bits: int = ID_BITS) -> None:

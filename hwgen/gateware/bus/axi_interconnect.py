@@ -49,11 +49,11 @@ class BurstArbiter(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        waiting, behind, first = (Signal(self._masters, name=name) for name in ("waiting", "behind", "first"))
+        waiting, after, first = (Signal(self._masters, name=name) for name in ("waiting", "after", "first"))
         full, takes = Signal(), Signal()
         m.d.comb += [
             waiting.eq(Cat(burst.valid for burst in self.i_bursts)),
-            first.eq(Mux((waiting & behind) != 0, waiting & behind, waiting)),
+            first.eq(Mux((waiting & after) != 0, waiting & after, waiting)),
             takes.eq(~full | self.o_burst.ready),
             self.o_burst.valid.eq(full),
         ]
@@ -66,7 +66,7 @@ class BurstArbiter(wiring.Component):
                     m.d.sync += [
                         self.o_burst.payload.eq(burst.payload),
                         self.master.eq(i),
-                        behind.eq(-1 << (i + 1)),
+                        after.eq(-1 << (i + 1)),
                     ]
         return m
 
@@ -82,7 +82,7 @@ class AxiInterconnect(wiring.Component):
     interleaved.
 
     *Read beats* wait for their master in a queue of its own, which holds a longest burst: a master that takes them
-    slowly does not keep the others waiting behind it.
+    slowly does not keep the others waiting after it.
 
     An address is delayed by a cycle, write data wait for a cycle after it, and read beats are in the queue for two.
 

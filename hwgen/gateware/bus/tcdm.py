@@ -92,7 +92,7 @@ def read_request(address: ValueLike, enable: ValueLike, width: int = WORD_BITS) 
 
 
 class TcdmRegister(wiring.Component):
-    """A register in front of a block that grants every request at once and answers it in the next cycle.
+    """A register before a block that grants every request at once and answers it in the next cycle.
 
     What comes in reaches nothing but this register. Requests are still granted at once; answers come a cycle later.
 

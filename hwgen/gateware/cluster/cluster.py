@@ -237,7 +237,7 @@ class ClusterCore(wiring.Component):
             ]
 
     def _together(self, m: Module, compute: ComputeQueue, control: ClusterControl, ports: "Ports") -> "Ports":
-        """The ports of I and W to the memory, behind what lets HWCs read together.
+        """The ports of I and W to the memory, after what lets HWCs read together.
 
         A halted HWC completes the accesses that it has begun, and waits for nobody.
         """

@@ -206,13 +206,13 @@ class TcdmBanks(wiring.Component):
     def _settle(self, m: Module, contest: _Contest, wins: Value) -> None:
         """Grant one of the masters. Those after the one that was granted last have priority."""
         count, wants, name = self.parameters.masters, contest.wants, contest.grant.name[len("grant_") :]
-        behind, chosen = Signal(count, name=f"behind_{name}"), Signal(count, name=f"chosen_{name}")
+        after, chosen = Signal(count, name=f"after_{name}"), Signal(count, name=f"chosen_{name}")
         with m.If(wins):
             m.d.comb += [
-                chosen.eq(Mux((wants & behind) != 0, wants & behind, wants)),
+                chosen.eq(Mux((wants & after) != 0, wants & after, wants)),
                 contest.grant.eq(chosen & (~chosen + 1)),
             ]
-            m.d.sync += behind.eq(~((contest.grant << 1) - 1))
+            m.d.sync += after.eq(~((contest.grant << 1) - 1))
 
     def _one_bank(self, m: Module, number: int, grant: Value, requests: list[Signal]) -> Value:
         """One bank, which serves the granted master: the data read in the last cycle."""

@@ -63,15 +63,15 @@ class Segmenter(wiring.Component):
         now = Signal.like(self.i_run.payload)
         run, way, segment = now.run, now.way, self.o_segment.payload
         gone, ends = Signal(), Signal()
-        behind = Signal(32)
+        after = Signal(32)
         m.d.comb += [
             self.o_segment.valid.eq(self.busy),
             segment.dram.eq(run.dram),
             segment.tcdm.eq(run.tcdm),
             ends.eq(run.length <= way.fold),
             segment.length.eq(Mux(ends, run.length, way.fold)),
-            behind.eq(run.dram + segment.length),
-            segment.joins.eq((~ends | run.joins) & ((behind & (self.parameters.beat_bytes - 1)) != 0)),
+            after.eq(run.dram + segment.length),
+            segment.joins.eq((~ends | run.joins) & ((after & (self.parameters.beat_bytes - 1)) != 0)),
             segment.last.eq(ends & run.last),
             segment.ring_end.eq(way.ring_end),
             segment.ring_size.eq(way.ring_size),
@@ -81,7 +81,7 @@ class Segmenter(wiring.Component):
         next_tcdm = wrapped(m, run.tcdm + way.slow_stride, way.ring_end, way.ring_size, "next")
         with m.If(gone):
             m.d.sync += [
-                run.dram.eq(behind),
+                run.dram.eq(after),
                 run.tcdm.eq(next_tcdm),
                 run.length.eq(run.length - way.fold),
             ]

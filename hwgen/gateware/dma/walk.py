@@ -140,7 +140,7 @@ class BurstSplitter(wiring.Component):
         address, left, start = Signal(32), Signal(LENGTH_BITS), Signal(32)
         room, size, total = (Signal(range(window + 1), name=name) for name in ("room", "size", "total"))
         ends, fills, closes, goes = Signal(), Signal(), Signal(), Signal()
-        behind = Signal(range(window + beat + 1))
+        after = Signal(range(window + beat + 1))
         m.d.comb += [
             address.eq(Mux(inside, later, run.dram)),
             left.eq(Mux(inside, rest, run.length)),
@@ -151,11 +151,11 @@ class BurstSplitter(wiring.Component):
             size.eq(Mux(ends, left, room)),
             total.eq(Mux(gathers, gathered, 0) + size),
             closes.eq(fills | ~run.joins),
-            behind.eq(start[:low] + total),
+            after.eq(start[:low] + total),
             burst.address.eq(start),
-            burst.length.eq(((behind + beat - 1) >> low) - 1),
+            burst.length.eq(((after + beat - 1) >> low) - 1),
             burst.user.tag.eq(run.tag),
-            burst.user.unused.eq((beat - behind[:low])[:low]),
+            burst.user.unused.eq((beat - after[:low])[:low]),
             self.o_burst.payload.last.eq(run.last & ends),
             self.o_burst.valid.eq(self.i_run.valid & ~self.hold & closes),
             goes.eq(self.i_run.valid & ~self.hold & (~closes | self.o_burst.ready)),

@@ -109,7 +109,7 @@ class Datapath(wiring.Component):
         # same pixels.
         multiply, multiply_used = Signal(layout), Signal(across)
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
-        # The operation whose sum is addressed, the next stage, and what that one adds in the stage behind it.
+        # The operation whose sum is addressed, the next stage, and what that one adds in the stage after it.
         asked, before_last, stages = op, multiply, [op, multiply]
         if p.lanes.c == 1:
             products = self._multiply(m, multiply_used)
@@ -227,7 +227,7 @@ class Datapath(wiring.Component):
             counts = Signal(name=f"counts_{c}_{n}")
             m.d.sync += counts.eq(counted)
             for output in range(p.lanes.m):
-                # The multiplier is the longest part of the way: what counts nothing is cleared behind it.
+                # The multiplier is the longest part of the way: what counts nothing is cleared after it.
                 name = f"product_{c}_{output * across + n}"
                 product = Signal(signed(32 if takes_two else 16), name=name, reset_less=True)
                 m.d.sync += product.eq(pixel * weights[c * p.lanes.m + output])
@@ -300,7 +300,7 @@ class Datapath(wiring.Component):
 
 
 def _tree(m: Module, values: Sequence[Value], name: str) -> Value:
-    """The sum of signed values, added in pairs, with a register behind each adder; it wraps at 32 bits.
+    """The sum of signed values, added in pairs, with a register after each adder; it wraps at 32 bits.
 
     Of adders in a row synthesis makes one of many operands, out of LUTs, which is more than twice as large as the
     adders with their carry chains.

@@ -306,13 +306,13 @@ class Sequencer(wiring.Component):
         return min(marker + 1, len(self.parameters.loops))
 
     def _in_ring(self, *parts: Value) -> Value:
-        """The sum of the parts as an element of the input's ring: it may lie up to once around behind its end.
+        """The sum of the parts as an element of the input's ring: it may lie up to once once around past its end.
 
         The ring is the memory. The sum, and what it is less once around, are added up side by side.
         """
         inside = sum(parts[1:], start=parts[0])
-        behind = sum(parts[1:], start=parts[0] - self.parameters.input_elements)
-        return Mux(behind < 0, inside, behind)[: self.i_input.payload.ring.shape().width]
+        after = sum(parts[1:], start=parts[0] - self.parameters.input_elements)
+        return Mux(after < 0, inside, after)[: self.i_input.payload.ring.shape().width]
 
     def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Value, used: Value | None) -> Value:
         """The line of an operation's weights, or, densely packed, the byte of the first lane's weight.

@@ -93,7 +93,7 @@ class ByteMemory(wiring.Component):
     lanes
         Consecutive bytes that are read in one cycle: at most ``banks``.
     block_ram
-        The banks read synchronously, as block RAM does. The bytes are rotated behind them, in the cycle in which they
+        The banks read synchronously, as block RAM does. The bytes are rotated after them, in the cycle in which they
         are used: the answers are the same in every cycle, and there is less time for the reader.
     rotates_late
         So are they without block RAM, where the reader has the time.
@@ -144,15 +144,15 @@ class ByteMemory(wiring.Component):
         # A barrel shifter, one stage for each bit of the bank number; the last stages compute only the bytes that are
         # read. The last stage is after the register, but for a single byte; the rest of that cycle is the reader's.
         late = self._block_ram or self._rotates_late
-        rotated, behind = banks, select if late else int(self._lanes > 1)
-        for bit in reversed(range(behind, select)):
+        rotated, after = banks, select if late else int(self._lanes > 1)
+        for bit in reversed(range(after, select)):
             rotated = self._rotated(m, rotated, bit, read_bank[bit])
         if not self._block_ram:
-            kept = min(self._banks, self._lanes + (1 << behind) - 1)
+            kept = min(self._banks, self._lanes + (1 << after) - 1)
             held = [Signal(8, name=f"held_{place}", reset_less=True) for place in range(kept)]
             m.d.sync += [byte.eq(value) for byte, value in zip(held, rotated, strict=True)]
             rotated = [*held]
-        for bit in reversed(range(behind)):
+        for bit in reversed(range(after)):
             turns = Signal(name=f"turns_{bit}")
             m.d.sync += turns.eq(read_bank[bit])
             rotated = self._rotated(m, rotated, bit, turns)

@@ -17,14 +17,14 @@ LOW_BITS = 9
 outputs, which a zero point may be."""
 REST_BITS = LOW_BITS + 2
 STAGE_BITS = 2 * MULTIPLIER_BITS + SUM_BITS + PRODUCT_BITS + REST_BITS + 8
-"""Of the registers behind the stages: two products, their sum, what is left of it, the output."""
+"""Of the registers after the stages: two products, their sum, what is left of it, the output."""
 
 
 class Scaling(wiring.Component):
     """``v = (total * multiplier + (1 << (shift - 1))) >> shift``, nothing added for shift 0; then
     ``clip(v + zero_out, low, high)``.
 
-    Four stages, a register behind each: two products, of the lower and the upper half of the sum; their sum; the
+    Four stages, a register after each: two products, of the lower and the upper half of the sum; their sum; the
     shift; the clip. All of them advance together. Nothing wraps.
 
     Members

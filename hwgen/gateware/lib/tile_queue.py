@@ -193,15 +193,15 @@ class WordQueue(wiring.Component):
         taken_before = [Signal(range(self._ahead), name=f"taken_{age}") for age in (1, 2)]
         m.d.comb += [write.en.eq(self.i_response.valid), write.data.eq(self.i_response.data)]
         with m.If(self.i_response.valid):
-            m.d.sync += write.addr.eq(self._behind(write.addr))
+            m.d.sync += write.addr.eq(self._next_place(write.addr))
         for earlier, place in zip((oldest, *taken_before), (*taken_before, read.addr), strict=True):
             m.d.sync += place.eq(earlier)
         with m.If(taken):
-            m.d.sync += oldest.eq(self._behind(oldest))
+            m.d.sync += oldest.eq(self._next_place(oldest))
         with m.If(self.i_response.valid ^ taken):
             m.d.sync += level.eq(Mux(taken, level - 1, level + 1))
         return (level != 0) | self.i_response.valid, read.data
 
-    def _behind(self, place: Value) -> Value:
+    def _next_place(self, place: Value) -> Value:
         """The next place of the ring of words."""
         return Mux(place == self._ahead - 1, 0, place + 1)

@@ -26,7 +26,7 @@ LANE_BITS = (WORD_BYTES - 1).bit_length()
 class VectorArithmetic(wiring.Component):
     """Outputs from steps and the words that they take.
 
-    Seven stages, a register behind each: the bytes of the element; the sum or the maximum of the window; two
+    Seven stages, a register after each: the bytes of the element; the sum or the maximum of the window; two
     products; their sum; the shift; the clip; the table. All of them wait while an output is not taken.
 
     Parameters

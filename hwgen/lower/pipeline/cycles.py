@@ -67,17 +67,17 @@ def played_on_dram(
     assert parameters.movers is not None
     movers = movers_of(parameters)
     numbers = {mover.stream: number for number, mover in enumerate(movers)}
-    behind = [-1] * len(parameters.maps)
+    follows = [-1] * len(parameters.maps)
     for mover in movers:
-        for number, writer in mover.behind.items():
-            behind[number] = numbers[writer]
+        for number, writer in mover.follows.items():
+            follows[number] = numbers[writer]
     path = DramPath(
         parameters.movers,
         dram,
         granted=(numbers.get("i_weights", -1), -1),
         overlap=(numbers.get("i_overlap", -1), numbers.get("o_overlap", -1)),
         streams=[_moved(program, layout, mover, numbers) for mover in movers],
-        behind=behind,
+        follows=follows,
     )
     writes = [len(each) for each in settings_by_tile(program, layout)]
     tiles = run_pipeline(parameters, program.tiles, numbers)

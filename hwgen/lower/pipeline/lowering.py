@@ -147,7 +147,7 @@ def _delayed_skips(plan: StackPlan) -> set[tuple[int, int]]:
         (index, place)
         for index, row in enumerate(plan.stages)
         for place, entry in enumerate(row.edges)
-        if entry.through_dram and not entry.behind and not plan.by_number[entry.edge.producer].source
+        if entry.through_dram and not entry.after_line and not plan.by_number[entry.edge.producer].source
     }
 
 

@@ -96,7 +96,7 @@ def _in_step(program: PipelineProgram) -> Iterator[str]:
     for mover in movers_of(program.parameters):
         if mover.after is not None:
             yield from (mover.stream, mover.after)
-        yield from mover.behind.values()
+        yield from mover.follows.values()
 
 
 def _overlap(program: PipelineProgram, layout: Layout, lines: tuple[OverlapLine, ...], number: int) -> RunsOfTile:

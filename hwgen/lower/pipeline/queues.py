@@ -70,9 +70,9 @@ def _with_skips(parameters: PipelineParameters, delayed: Collection[tuple[int, i
     stages: list[Stage] = list(parameters.stages)
     for number in sorted(range(len(stages)), key=lambda index: stages[index].makes):
         stage = stages[number]
-        behind = [parameters.maps[one.reads].line for place, one in enumerate(stage.pixel_operands)
+        before = [parameters.maps[one.reads].line for place, one in enumerate(stage.pixel_operands)
                   if (number, place) in delayed]  # fmt: skip
-        longest = max(held[read] for read in stage.reads_of_all) + max(behind, default=0)
+        longest = max(held[read] for read in stage.reads_of_all) + max(before, default=0)
         held[stage.makes] = longest + parameters.maps[stage.makes].queue + 2
         waits = [OUTPUT_QUEUE + longest - held[operand.reads] for operand in stage.pixel_operands]
         stages[number] = stage.with_operand_queues(waits)

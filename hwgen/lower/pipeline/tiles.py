@@ -81,12 +81,12 @@ class MapPlan:
 class EdgePlan:
     """A row reads a map, from its ring or through DRAM.
 
-    ``behind``: a join reads a line of the map only after the map's line is complete.
+    ``after_line``: a join reads a line of the map only after the map's line is complete.
     """
 
     edge: Edge
     through_dram: bool
-    behind: bool = False
+    after_line: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,11 @@ def _stage(solution: Solution, stack: Stack, axis: LineAxis, number: int) -> Sta
         kernel, stride, padding = (kernel[1], kernel[0]), (stride[1], stride[0]), (left, top, right, bottom)
     lag = lags(solution.graph, stack.span, axis)
     edges = tuple(
-        EdgePlan(edge, edge in stack.through_dram, _behind(lag.get(edge))) for edge in solution.graph.reads[number]
+        EdgePlan(edge, edge in stack.through_dram, _after_line(lag.get(edge)))
+        for edge in solution.graph.reads[number]
     )
     return StagePlan(number, node, kernel, stride, padding, edges)
 
 
-def _behind(lag: Lag | None) -> bool:
+def _after_line(lag: Lag | None) -> bool:
     return lag is not None and (lag.lines >= 2 or (lag.lines >= 1 and lag.columns >= 0))

@@ -79,7 +79,7 @@ def _share(layer: Layer, filters: tuple[int, int], rows: tuple[int, int]) -> Sha
     first_group, last_group = (channel // layer.outputs_per_group for channel in (filters[0], filters[1] - 1))
     groups, of_group = last_group - first_group + 1, layer.channels_per_group
     stride, (top, left, _, right) = layer.stride[0], layer.padding
-    # Rows of the padded input, from the first to behind the last that is needed.
+    # Rows of the padded input, from the first to the one after the last that is needed.
     begin, end = rows[0] * stride - top, (rows[1] - 1) * stride - top + layer.kernel[0]
     low, high = max(begin, 0), min(end, layer.input_height)
     if low >= high:

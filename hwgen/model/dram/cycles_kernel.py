@@ -1,4 +1,4 @@
-"""The compiled model of a DRAM behind an AXI4 port, cycle by cycle.
+"""The compiled model of a DRAM at an AXI4 port, cycle by cycle.
 
 It moves blocks one at a time, reads and writes in turn, each in its order; open rows are kept for each stream. A beat
 that was read waits until it is taken; answers to writes are taken at once. See `hwgen.arch.dram`.
@@ -48,7 +48,7 @@ K_WROTE = 2
 
 
 def dram_parameters(timing: Dram, beat_bytes: int) -> list[int]:
-    """The parameters of a DRAM of this timing behind a port of this width."""
+    """The parameters of a DRAM of this timing at a port of this width."""
     blocks = ticks(timing.block_cycles)
     return [beat_bytes, timing.latency, timing.miss_cycles, blocks, timing.row_bytes, timing.banks]
 

@@ -109,7 +109,7 @@ STILL = 100
 @inner
 def _run_tiles(  # type: ignore[no-untyped-def]
     all_maps, all_stages, all_branches, all_sources, order_in, order_out, free_in, free_out, seen_in, seen_out,
-    worked, movers, starts, stops, p, rows, kept, of, runs, behind, software, accesses
+    worked, movers, starts, stops, p, rows, kept, of, runs, follows, software, accesses
 ):  # fmt: skip
     maps, stages = all_maps[0].copy(), all_stages[0].copy()
     branches, sources = all_branches[0].copy(), all_sources[0].copy()
@@ -123,14 +123,14 @@ def _run_tiles(  # type: ignore[no-untyped-def]
     left = np.zeros((len(maps), LEFT), np.int64)
     tables, now = (all_maps, all_stages, all_branches, all_sources), (maps, stages, branches, sources, movers)
     state = (m_state, t_state, b_state, s_state, moving)
-    begin_first(tables, now, state, turns, left, runs, behind)
+    begin_first(tables, now, state, turns, left, runs, follows)
     dram, bursts = begin_dram()
     mover_in, mover_out = p[P_OVERLAP_IN], p[P_OVERLAP_OUT]
     # No literals, for which numba would compile what they are given to once more.
     lines_in, lines_out, still, cycles = np.int64(0), np.int64(0), 0, 1
     while still < STILL + p[P_PATIENCE]:
         cycles += 1
-        begin_next(tables, now, state, turns, left, runs, behind)
+        begin_next(tables, now, state, turns, left, runs, follows)
         if len(movers):
             count_empty(maps, movers, moving, left)
         begun = all_begun(turns, software, len(accesses))
@@ -156,7 +156,7 @@ def _run_tiles(  # type: ignore[no-untyped-def]
         if not free_out:
             moved += outgoing(maps, branches, b_state, port_out, order_out, left, movers, moving, mover_out)
         if len(movers):
-            moved += pass_cycle(movers, starts, stops, of, p, moving, bus, dram, bursts, rows, kept, left, behind)
+            moved += pass_cycle(movers, starts, stops, of, p, moving, bus, dram, bursts, rows, kept, left, follows)
         still = 0 if moved or software[W_START] >= 0 else still + 1
     return -1
 
@@ -384,12 +384,12 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     @njit(cache=True)
     def run_tiles(  # type: ignore[no-untyped-def]
         maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, worked, movers,
-        starts, stops, p, rows, kept, of, runs, behind, software, accesses
+        starts, stops, p, rows, kept, of, runs, follows, software, accesses
     ):  # fmt: skip
         if sources:
             return _run_tiles(
                 maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, worked,
-                movers, starts, stops, p, rows, kept, of, runs, behind, software, accesses
+                movers, starts, stops, p, rows, kept, of, runs, follows, software, accesses
             )  # fmt: skip
         return -1
 

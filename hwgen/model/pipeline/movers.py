@@ -1,4 +1,4 @@
-"""The movers of a pipeline and the DRAM behind them, as `hwgen.model.pipeline.cycles` simulates them."""
+"""The movers of a pipeline and the DRAM at their port, as `hwgen.model.pipeline.cycles` simulates them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class DramPath:
     granted : numbers of the movers that were granted last: of those that read, of those that write. -1: none.
     overlap : numbers of the movers of the overlap port, in and out; -1: no such.
     streams : the movers in the run to come.
-    behind : for each map, the mover whose lines of the tile before come before the same lines are read; -1: none.
+    follows : for each map, the mover whose lines of the tile before come before the same lines are read; -1: none.
     """
 
     movers: MoverParameters
@@ -61,7 +61,7 @@ class DramPath:
     granted: tuple[int, int] = (-1, -1)
     overlap: tuple[int, int] = (-1, -1)
     streams: Sequence[MovedStream] = ()
-    behind: Sequence[int] = ()
+    follows: Sequence[int] = ()
     _rows: Ints = field(init=False)
     _kept: Ints = field(init=False)
 
@@ -71,7 +71,7 @@ class DramPath:
 
     def tables(self, maps: int, tiles: int) -> MoverTables:
         """Movers, start and stop of all runs, parameters; open rows and turns, which the simulation changes; the map
-        of each run; runs by tile and mover; ``behind``, and then the mover of the outgoing overlap."""
+        of each run; runs by tile and mover; ``follows``, and then the mover of the outgoing overlap."""
         rows, first = [], 0
         for one in self.streams:
             rows.append((one.reads, one.beat, one.after, one.order, first, first + len(one.start), one.lines))
@@ -93,7 +93,7 @@ class DramPath:
             self._kept,
             np.array([number for each in of for number in each], np.int64),
             np.ascontiguousarray(np.array(counts, np.int64).reshape(-1, tiles).T),
-            np.array([*(self.behind or (-1,) * maps), self.overlap[1]], np.int64),
+            np.array([*(self.follows or (-1,) * maps), self.overlap[1]], np.int64),
         )
 
     def _patience(self) -> int:

@@ -156,7 +156,7 @@ def offer_turn(state, v):  # type: ignore[no-untyped-def]
 
 
 @inner
-def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, kept, left, behind):  # type: ignore[no-untyped-def]
+def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, kept, left, follows):  # type: ignore[no-untyped-def]
     """The rest of a cycle, after the stages. Returns whether anything moved at the port."""
     readers = int(movers[:, V_READS].sum())
     read_goes, write_goes, data_goes = takes_data(port[A_READ], port[A_WRITE], port[A_ADDRESSED], p, dram)
@@ -168,8 +168,8 @@ def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, ke
         writer = _granted(p, state, readers, len(movers), kept[K_WRITER])
     moved = read_goes or write_goes or data_goes or dram[D_DATA] or dram[D_ANSWER]
     for v in range(len(movers)):
-        _choose_run(movers, p, stops, of, state, v, v == reader, left, behind)
-    _answers(movers, starts, stops, of, p, state, dram, left, behind)
+        _choose_run(movers, p, stops, of, state, v, v == reader, left, follows)
+    _answers(movers, starts, stops, of, p, state, dram, left, follows)
     # Movers have room for what they ask for.
     dram_cycle(
         p, dram, queues, rows, kept,
@@ -208,7 +208,7 @@ def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, ke
         else:
             _write(p, state, v)
         if state[v, U_TAKES]:
-            _take_run(movers, starts, stops, of, p, state, v, left, behind)
+            _take_run(movers, starts, stops, of, p, state, v, left, follows)
         if movers[v, V_ORDER] >= 0:
             state[v, U_KNOWN] += state[v, U_TAKES] - state[v, U_TURN]
     return moved
@@ -236,7 +236,7 @@ def _granted(p, state, first, last, before):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _choose_run(movers, p, stops, of, state, v, granted, left, behind):  # type: ignore[no-untyped-def]
+def _choose_run(movers, p, stops, of, state, v, granted, left, follows):  # type: ignore[no-untyped-def]
     """Decide whether a mover takes its next run in this cycle."""
     if movers[v, V_READS]:
         at, stop = state[v, U_AT], state[v, U_STOP]
@@ -254,7 +254,7 @@ def _choose_run(movers, p, stops, of, state, v, granted, left, behind):  # type:
     if ready and state[v, U_RUN] < movers[v, V_LAST]:
         m = of[state[v, U_RUN]]
         if movers[v, V_READS]:
-            state[v, U_TAKES] = left[m, L_RUNS_IN] > 0 and (behind[m] < 0 or left[m, L_LEAD] > 0)
+            state[v, U_TAKES] = left[m, L_RUNS_IN] > 0 and (follows[m] < 0 or left[m, L_LEAD] > 0)
         else:
             state[v, U_TAKES] = left[m, L_RUNS_OUT] > 0
     else:
@@ -264,7 +264,7 @@ def _choose_run(movers, p, stops, of, state, v, granted, left, behind):  # type:
 
 
 @inner
-def _take_run(movers, starts, stops, of, p, state, v, left, behind):  # type: ignore[no-untyped-def]
+def _take_run(movers, starts, stops, of, p, state, v, left, follows):  # type: ignore[no-untyped-def]
     run, after = state[v, U_RUN], movers[v, V_AFTER]
     state[v, U_AT], state[v, U_STOP], state[v, U_RUN] = starts[run], stops[run], run + 1
     if after >= 0:
@@ -277,7 +277,7 @@ def _take_run(movers, starts, stops, of, p, state, v, left, behind):  # type: ig
         else:
             left[m, L_RUNS_OUT] -= 1
     for m in range(len(left)):
-        if behind[m] == v and (movers[v, V_ORDER] < 0 or of[run] == m):
+        if follows[m] == v and (movers[v, V_ORDER] < 0 or of[run] == m):
             left[m, L_UNWRITTEN] += 1
     if not movers[v, V_READS]:
         state[v, U_ACTIVE], state[v, U_LEVEL] = 1, starts[run] % p[P_WIDTH]
@@ -285,7 +285,7 @@ def _take_run(movers, starts, stops, of, p, state, v, left, behind):  # type: ig
 
 
 @inner
-def _answers(movers, starts, stops, of, p, state, dram, left, behind):  # type: ignore[no-untyped-def]
+def _answers(movers, starts, stops, of, p, state, dram, left, follows):  # type: ignore[no-untyped-def]
     """A beat that was read, and the answer to a burst that was written, which the DRAM shows in this cycle."""
     if dram[D_DATA]:
         state[dram[D_DATA_OF], U_OPEN] -= dram[D_DATA_LAST]
@@ -298,7 +298,7 @@ def _answers(movers, starts, stops, of, p, state, dram, left, behind):  # type: 
             if movers[u, V_AFTER] == v and end == stop:
                 state[u, U_PERMITTED] += 1
         for m in range(len(left)):
-            mine = behind[m] == v and (movers[v, V_ORDER] < 0 or of[state[v, U_DONE_RUN]] == m)
+            mine = follows[m] == v and (movers[v, V_ORDER] < 0 or of[state[v, U_DONE_RUN]] == m)
             if mine and end == stop:
                 left[m, L_LEAD] += 1
                 left[m, L_UNWRITTEN] -= 1

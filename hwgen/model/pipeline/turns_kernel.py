@@ -56,20 +56,20 @@ __all__ = ["all_begun", "begin_first", "begin_next", "pass_turns"]
 
 
 @inner
-def begin_first(tables, now, state, turns, left, runs, behind):  # type: ignore[no-untyped-def]
+def begin_first(tables, now, state, turns, left, runs, follows):  # type: ignore[no-untyped-def]
     """All parts work on the first tile."""
     for unit in range(len(turns)):
-        _begin(unit, turns[unit, N_TILE], tables, now, state, left, runs, behind)
+        _begin(unit, turns[unit, N_TILE], tables, now, state, left, runs, follows)
 
 
 @inner
-def begin_next(tables, now, state, turns, left, runs, behind):  # type: ignore[no-untyped-def]
+def begin_next(tables, now, state, turns, left, runs, follows):  # type: ignore[no-untyped-def]
     """The parts that began a tile in the cycle before work on it from this cycle on."""
     for unit in range(len(turns)):
         if turns[unit, N_BEGINS] == 2:
             turns[unit, N_BEGINS] = 0
             turns[unit, N_TILE] += 1
-            _begin(unit, turns[unit, N_TILE], tables, now, state, left, runs, behind)
+            _begin(unit, turns[unit, N_TILE], tables, now, state, left, runs, follows)
 
 
 @inner
@@ -138,7 +138,7 @@ def _is_done(unit, now, state, left, free_out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _begin(unit, tile, tables, now, state, left, runs, behind):  # type: ignore[no-untyped-def]
+def _begin(unit, tile, tables, now, state, left, runs, follows):  # type: ignore[no-untyped-def]
     """A part begins a tile: the row of a map, with those of its readers; of a source; what a mover moves."""
     maps, _, _, sources, movers = now
     s_state, moving = state[3], state[4]
@@ -162,7 +162,7 @@ def _begin(unit, tile, tables, now, state, left, runs, behind):  # type: ignore[
                 if movers[v, V_AFTER] == unit:
                     moving[v, U_EMPTY] += 1
             for m in range(len(maps)):
-                if behind[m] == unit:
+                if follows[m] == unit:
                     left[m, L_EMPTY] += 1
         return
     unit -= len(moving)
@@ -174,7 +174,7 @@ def _begin(unit, tile, tables, now, state, left, runs, behind):  # type: ignore[
         left[m, L_READ] = 1
     else:
         left[m, L_RUNS_OUT] = lines if tables[0][tile, m, M_SAVED] else 0
-        if behind[m] >= 0 and behind[m] == behind[len(maps)]:
+        if follows[m] >= 0 and follows[m] == follows[len(maps)]:
             left[m, L_EMPTY] += lines > left[m, L_RUNS_OUT]
 
 

@@ -102,7 +102,7 @@ ACTED, MOVED, READ, WAITING = 1, 2, 4, 8
 def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
     """The load channel; ``beat``: whether one of its beats is at the port; ``last``: of its burst.
 
-    The register in front of the port has been emptied, if it is, and the program has been served.
+    The register before the port has been emptied, if it is, and the program has been served.
     """
     c = np.int64(LOAD)
     holds = row[c + O_BURSTS] == p[P_OUTSTANDING] or row[c + O_BEATS] >= p[P_BEATS_AHEAD]
@@ -202,7 +202,7 @@ def _offer(row, coming, p, first, last, stream):  # type: ignore[no-untyped-def]
 def fetch(row, coming, p, beat, given):  # type: ignore[no-untyped-def]
     """The fetch of the program; ``beat``: one of its beats is at the port; ``given``: a word of it is taken.
 
-    The register in front of the port has been emptied, if it is.
+    The register before the port has been emptied, if it is.
     """
     words, chunk = p[P_WIDTH] // WORD_BYTES, p[P_CHUNK] // p[P_WIDTH]
     bits = READ | ACTED if beat else 0

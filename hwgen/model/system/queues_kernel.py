@@ -145,7 +145,7 @@ def _count(row, now):  # type: ignore[no-untyped-def]
 
 @inner
 def _refill(row, level):  # type: ignore[no-untyped-def]
-    """A word goes on from the memory of a queue to the register behind it, if that is empty."""
+    """A word goes on from the memory of a queue to the register after it, if that is empty."""
     if row[level + 1] or not row[level]:
         return 0
     row[level] -= 1
@@ -241,7 +241,7 @@ def _pass_tokens(row):  # type: ignore[no-untyped-def]
 
 @inner
 def _move(row, queue, commands, of_queue, moves, p, done, waiting):  # type: ignore[no-untyped-def]
-    """A cycle of a queue of moves and of the reader of descriptors behind it. Returns whether anything changes."""
+    """A cycle of a queue of moves and of the reader of descriptors after it. Returns whether anything changes."""
     q, c = QUEUE + FIELDS * queue, np.int64(LOAD if queue == LOADS else STORE)
     bits, word, words = 0, False, 0
     collects, under_way = row[c + D_STATE] == COLLECTS, row[q + Q_UNDER_WAY]

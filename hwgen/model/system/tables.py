@@ -36,16 +36,16 @@ R_STATE, R_COMMAND, R_LEFT, R_SETTLED = range(11, 15)
 """The reader; how often it has waited until all was done."""
 IN_HEADER, IN_ADDRESS, IN_SENDING, IN_PAYLOAD, IN_DRAIN, IN_SETTING, IN_END = range(7)
 A_FULL, A_FIRST, A_LAST, A_STREAM = range(15, 19)
-"""The register of a burst that is to be read, in front of the port."""
+"""The register of a burst that is to be read, before the port."""
 B_LEVEL, B_READY, B_IN, B_OUT, B_LEFT = range(19, 24)
-"""Beats that were read: how many are in the queue and behind it, bursts that were asked for and have come, beats left
+"""Beats that were read: how many are in the queue and after it, bursts that were asked for and have come, beats left
 of the oldest."""
 
 # --- a row: queues, one after the other ---
 
 QUEUE = 24
 (Q_LEVEL, Q_READY, Q_ROOM, Q_STATE, Q_COMMAND, Q_LEFT, Q_OLDEST, Q_UNDER_WAY, Q_MOVED, Q_SETTLED) = range(10)
-"""Words in the queue and behind it, words that fit, the state, the next command, its words left; of moves the oldest
+"""Words in the queue and after it, words that fit, the state, the next command, its words left; of moves the oldest
 under way, how many are, and how many of them have moved; whether it has rested for a cycle."""
 TO_ADDRESS, TO_HEADER, TO_PAYLOAD, TO_REGISTER, TO_WRITE, TO_START, TO_JOIN, TO_LEADERS = range(8)
 FIELDS = 10

@@ -242,7 +242,7 @@ class _Cluster:
         self.load(channels * rows * columns, bursts)
 
     def load_weights(self, filters: int, channels: int) -> None:
-        """The weights of some filters; whole filters lie one behind the other."""
+        """The weights of some filters; whole filters are stored one after the other."""
         area = self.layer.kernel[0] * self.layer.kernel[1]
         bursts = burst_count((1, filters, channels * area), filters, self.layer.channels_per_group * area, self.npu)
         self.load(filters * channels * area, bursts)

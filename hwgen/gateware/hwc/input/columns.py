@@ -116,14 +116,14 @@ class TileColumns(wiring.Component):
     def _slide(self, m: Module, first: Value, clips: Value) -> tuple[Value, Value]:
         """What stays of the tile before: the first new column, and how many before it stay."""
         kept = Signal.like(self.first_used)
-        behind, quotient = Signal(signed(len(self.last_used) + 1)), Signal(self._quotient)
+        after, quotient = Signal(signed(len(self.last_used) + 1)), Signal(self._quotient)
         with m.If(self.prepare):
-            m.d.sync += [self.slid.eq(self.slides), behind.eq(self.last_used + 1), quotient.eq(self.quotient)]
+            m.d.sync += [self.slid.eq(self.slides), after.eq(self.last_used + 1), quotient.eq(self.quotient)]
         stays = Signal()
-        m.d.comb += [stays.eq(self.slid & (behind > first)), self.moved.eq(quotient - self.quotient)]
+        m.d.comb += [stays.eq(self.slid & (after > first)), self.moved.eq(quotient - self.quotient)]
         with m.If(clips):
-            m.d.sync += kept.eq(Mux(stays, behind - first, 0))
-        return Mux(stays, behind, first), kept
+            m.d.sync += kept.eq(Mux(stays, after - first, 0))
+        return Mux(stays, after, first), kept
 
     def _place(self, m: Module, kept: Value, clip: Signal, clips: Signal) -> None:
         """Divide by the stride, step by step."""

@@ -22,7 +22,7 @@ class InputFetcher(wiring.Component):
 
     A row of all channels is a slab of the ring. A word is asked for as soon as there is room for its elements; with
     strides, whose phases lie apart, as soon as there is room for its line. Where columns slide, each line gets its
-    new ones behind those that stay, in the places of what the next line had first: as soon as nobody needs that.
+    new ones after those that stay, in the places of what the next line had first: as soon as nobody needs that.
 
     Which bytes of a word are used, and whether there is room for it, is worked out a cycle ahead, for each word that
     may be the next one; room that becomes free in that cycle is noticed in the next one. Whether a word goes is known
@@ -139,7 +139,7 @@ class InputFetcher(wiring.Component):
         return m
 
     def _wrapped(self, element: Value) -> Value:
-        """An element of the ring, which may lie up to once around behind its end."""
+        """An element of the ring, which may lie up to once once around past its end."""
         elements = self.parameters.input_elements
         return Mux(element >= elements, element - elements, element)
 

@@ -18,7 +18,7 @@ def input_place(parameters: HwcParameters) -> data.StructLayout:
     """Where a word's columns go: the byte of the ring for its first column at phase 0, its phase, and the used bytes;
     whether these are of one phase; with lanes along c, in which of their memories.
 
-    The byte is negative where a line begins behind the word's first byte, at the beginning of the ring.
+    The byte is negative where a line begins after the word's first byte, at the beginning of the ring.
     """
     flat = (parameters.input_elements - 1).bit_length() + 1
     lanes = parameters.lanes.c

@@ -24,14 +24,14 @@ def placed_tile(parameters: HwcParameters) -> wiring.Signature:
     words, first, last : Out
         Words of a line, less one; first used byte of its first, last used byte of its last word.
     quotient, phase : Out
-        Place of the first word's first byte in a line; the quotient is negative where the line begins behind it.
+        Place of the first word's first byte in a line; the quotient is negative where the line begins after it.
     slid : Out(1)
-        The new columns lie behind others that stay. Where columns slide.
+        The new columns lie after others that stay. Where columns slide.
     gaps, kernel_columns : Out
         Whether only so many columns of each stride are used.
     run, kernel_rows, row_gaps, at_gap, gap : Out
-        New rows before the next gap between rows, rows between two gaps, whether there are gaps, one behind the first
-        new row, and how many rows of the image lie from the one before a gap to the one behind it, modulo 4.
+        New rows before the next gap between rows, rows between two gaps, whether there are gaps, one after the first
+        new row, and how many rows of the image lie from the one before a gap to the one after it, modulo 4.
     address : Out
         Of the first word of the first new row.
     slot : Out

@@ -70,17 +70,17 @@ class TileRows(wiring.Component):
         m = Module()
         total = Signal(max(len(self.span), len(self.kernel)) + 1)
         length = Signal.like(total)
-        # The first row behind the last tile that is still in the ring, or in the image.
-        next_new, behind = Signal.like(self.height), Signal(signed(len(self.corner) + 1))
+        # The first row after the last tile that is still in the ring, or in the image.
+        next_new, after = Signal.like(self.height), Signal(signed(len(self.corner) + 1))
         at, left = Signal.like(self.corner), Signal.like(self.span)
         m.d.sync += [
             self.gaps.eq(self.kernel < self.stride),
             total.eq(self.span + self.kernel),
             length.eq(Mux(self.gaps, self.kernel, total)),
-            behind.eq(self.corner + total),
+            after.eq(self.corner + total),
         ]
         with m.If(self.ends):
-            m.d.sync += next_new.eq(Mux(behind < 0, 0, Mux(behind > self.height, self.height, behind)))
+            m.d.sync += next_new.eq(Mux(after < 0, 0, Mux(after > self.height, self.height, after)))
         # Rows from the first one at hand to the image, to the first new row, to the image's end.
         distances = [Signal(signed(len(at) + 1), name=f"to_{name}") for name in ("image", "new", "end")]
         bounds = (Value.cast(0), Mux(self.keeps, next_new, 0), self.height)

@@ -1,4 +1,4 @@
-"""The vectors that leave, each in registers: the walk works on the one behind it meanwhile."""
+"""The vectors that leave, each in registers: the walk works on the one after it meanwhile."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -16,7 +16,7 @@ __all__ = ["DrainedVectors"]
 
 
 class DrainedVectors(wiring.Component):
-    """What is known of the present vector, and what must be known at once of the one behind it.
+    """What is known of the present vector, and what must be known at once of the one after it.
 
     That a vector has been taken is known late in a cycle: only a few registers change with it, the walk and all else
     a cycle later. At most every fourth cycle a vector is taken; the address, and what is counted with it, is there
@@ -37,7 +37,7 @@ class DrainedVectors(wiring.Component):
     valid, place, is_final, tile : Out
         As `OutputWalk`'s.
     next_valid, next_place, next_is_final : Out
-        Of the vector behind it; from two cycles after a vector was taken on.
+        Of the vector after it; from two cycles after a vector was taken on.
     moves : Out(1)
         All that follows changes with the next cycle: a cycle after a vector was taken.
     channels, rows, columns, ends_row, ends_channels, ends_tile : Out
@@ -157,7 +157,7 @@ class DrainedVectors(wiring.Component):
             m.d.sync += self.steps.eq(lines)
             return
         # The words that a row's outputs reach into are one more than its steps at most: where the last step's outputs
-        # reach behind the word that they begin in.
+        # reach past the word that they begin in.
         reaches, words, rest = Signal(), Signal.like(self.beats), self.columns[:bits]
         if p.steps_in_word > 1:  # the last step begins elsewhere in a word than the first one
             begin = (begin + ((self.columns - 1)[bits:] << bits))[:2]

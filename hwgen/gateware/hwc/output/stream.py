@@ -152,7 +152,7 @@ class OutputStream(wiring.Component):
         # round, which Yosys does not make one register of.
         waits = Signal(self.parameters.capture, init=-1)
         needs_biases = drain.is_final & ~has_biases
-        # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
+        # What is asked for in the next cycle: the present vector, or, when that one has just come, the one after it.
         m.d.comb += [
             asks.eq(drain.valid & ~unloading & port.ending & ~needs_biases & ~wants_load & ~keeps),
             follows.eq(

@@ -49,7 +49,7 @@ class Leaving:
     place : Signal
         Where its word is in its row, if the port is wider than a word.
     steps : Signal
-        A bit for each stage in front of it: there is a step. The first stage is bit 0.
+        A bit for each stage before it: there is a step. The first stage is bit 0.
     """
 
     def __init__(self, parameters: HwcParameters, settings: wiring.PureInterface) -> None:
@@ -70,7 +70,7 @@ class Leaving:
 
     @property
     def busy(self) -> Value:
-        """Whether there is an access, or a step in front of it."""
+        """Whether there is an access, or a step before it."""
         return self.asks | self.steps.any() if self._parameters.scaling else self.asks
 
     def take(
@@ -156,7 +156,7 @@ class Leaving:
         return front
 
     def _pass(self, m: Module, moves: Value, goes: Value) -> None:
-        """From stage to stage in front of the last one."""
+        """From stage to stage before the last one."""
         if not self._parameters.scaling:
             return
         with m.If(goes):

@@ -1,1 +1,1 @@
-"""The movers of a pipeline: its streams from and to a DRAM behind one AXI4 port."""
+"""The movers of a pipeline: its streams from and to a DRAM at one AXI4 port."""

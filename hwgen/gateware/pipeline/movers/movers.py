@@ -175,7 +175,7 @@ class Movers(wiring.Component):
         """What says where the runs of a mover are."""
         if mover.maps:
             assert mover.order is not None
-            ordered = OrderedRuns(mover.maps, [number for number in mover.maps if number in mover.behind])
+            ordered = OrderedRuns(mover.maps, [number for number in mover.maps if number in mover.follows])
             self._add(m, f"{mover.stream}_runs", ordered)
             self._runs_of[mover.stream] = ordered
             for number, runs in zip(mover.maps, mover.runs, strict=True):
@@ -223,7 +223,7 @@ class Movers(wiring.Component):
                     runs.written.eq(writers[mover.after].run_written),
                     runs.left_out.eq(target.empty),
                 ]
-            for number, writer in mover.behind.items():
+            for number, writer in mover.follows.items():
                 target = self._runs_of[writer]
                 asked, written = target.o_run.valid & target.o_run.ready, writers[writer].run_written
                 empty = getattr(target, f"empty_{number}" if writer == "o_overlap" else "empty")
