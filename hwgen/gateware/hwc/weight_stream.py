@@ -97,7 +97,7 @@ class WeightStream(wiring.Component):
     def _place(
         self, m: Module, nest: LoopNest, sizes: dict[str, Value], tile: _Tile, offered: Signal, taken: Signal
     ) -> None:
-        """The size of each tile: a product; only factors that have changed since the last tile are multiplied again."""
+        """The size of each tile: a product. Only factors that changed since the last tile are multiplied again."""
         p = self.parameters
         self._address(m, nest, tile)
         # The dimension whose loops turn most often comes last.

@@ -357,8 +357,8 @@ class InputPlacer(wiring.Component):
 
     @contextmanager
     def _moved(self, m: Module, columns: TileColumns, ring: _Ring) -> Iterator[Value]:
-        """Where new rows are written. A tile that slides begins as far after the previous one as its lines do; this is
-        known when its columns are placed, and nothing happens until then."""
+        """Where new rows are written. A tile that slides begins as far after the previous one as its lines do; nothing
+        happens until its columns are placed, when this is known."""
         if self._slid is None:
             yield ring.write
             return

@@ -203,8 +203,8 @@ class OutputStream(wiring.Component):
                 m.d.sync += [self.unloaded.eq(0), ended.eq(0)]
 
     def _load(self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal) -> tuple[Value, Value]:
-        """Load the partial sums of the next tile that resumes. Returns whether a vector of it is to be loaded now, and
-        whether one is to be kept from the next cycle on."""
+        """Load the partial sums of the next tile that resumes. Returns whether a vector of it is to be loaded now,
+        and whether one is to be kept from the next cycle on."""
         p, settings, move = self.parameters, self.settings, port.i_move
         m.submodules.load = load = OutputWalk(p)
         m.submodules.load_address = row_address = RowAddress(p)

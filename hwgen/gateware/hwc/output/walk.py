@@ -17,8 +17,8 @@ __all__ = ["OutputWalk"]
 class OutputWalk(wiring.Component):
     """Walks the tiles of the output, and in each its vectors: channels outermost, then rows, then columns.
 
-    A tile is one execution of the loop that O is buffered at. Tiles are stored one after the other in the output memory,
-    each ``output_box_vectors`` after the previous one, modulo the memory's depth.
+    A tile is one execution of the loop that O is buffered at. Tiles are stored one after the other in the output
+    memory, each ``output_box_vectors`` after the previous one, modulo the memory's depth.
 
     Parameters
     ----------
