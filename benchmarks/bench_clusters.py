@@ -42,7 +42,7 @@ TIMINGS = {
     4: Dram(latency=20, miss_cycles=10, block_cycles=230.0),
     5: Dram(latency=20, miss_cycles=10, block_cycles=230.0),
 }
-"""For each row a DRAM of its own: the cycles of a 128-byte block are chosen so that transfers take about as long as
+"""The DRAM of each row: the cycles of a 128-byte block are chosen so that transfers take about as long as
 the arithmetic of that row."""
 
 

@@ -43,12 +43,12 @@ HIERARCHIES: tuple[dict[str, object], ...] = (
 
 
 def placed(layer: Layer, hierarchy: Hierarchy) -> Schedule:
-    """Of all short strings the best one, its buffers in the levels of least energy."""
+    """The best of all short strings, its buffers in the levels of least energy."""
     return best_string(layer, hierarchy)[0]
 
 
 def packed(layer: Layer, hierarchy: Hierarchy) -> Schedule:
-    """Of all short strings the best one, its buffers packed by their accesses."""
+    """The best of all short strings, its buffers packed by their accesses."""
     return best_string(layer, hierarchy, packs=True)[0]
 
 

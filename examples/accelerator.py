@@ -164,7 +164,7 @@ def _judge_counts(record: Record, run: dict[str, Any]) -> float:
 
 
 def _wrong(ran: dict[str, Any]) -> float:
-    """By which part the cycles of a layer or of a program differ from the predicted ones."""
+    """The part by which the cycles of a layer or of a program differ from the predicted ones."""
     cycles = ran["cycles"]
     return abs(float(cycles["measured"] / cycles["predicted"]) - 1)
 

@@ -63,7 +63,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Counts:
-    """Of one convolution: accesses of L2 and of L3, lines of 64 bytes; the checksum of the output."""
+    """Counts of one convolution: accesses of L2 and of L3, lines of 64 bytes; the checksum of the output."""
 
     l2: int
     l3: int

@@ -15,8 +15,8 @@ from examples.wheels import DIGITS
 
 SEED = 1
 HELD_OUT, IN_HARDWARE, ON_A_CLUSTER, CALIBRATING = 50, 10, 1, 100
-"""Of each digit: held out of training; of these in the RTL; of these on a cluster, too. Images that the quantiser
-sees, from training."""
+"""Images of each digit: held out of training; of these in the RTL; of these on a cluster, too. Images that the
+quantiser sees, from training."""
 ENOUGH = 0.97
 
 

@@ -22,7 +22,7 @@ SIZES = (30, 40, 50, 60, 70)
 """Columns of the faces that are put into a scene."""
 ENOUGH = 0.9
 SHARE = 0.7
-"""Of the bytes at the DRAM, at most, where maps stay in the TCDM between layers."""
+"""The largest part of the bytes at the DRAM that may remain where maps stay in the TCDM between layers."""
 SHOWN = 256
 """Rows and columns of the picture with the box."""
 

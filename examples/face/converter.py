@@ -1,4 +1,4 @@
-"""From TFLite to ONNX: the operators of BlazeFace.
+"""Conversion from TFLite to ONNX of the operators of BlazeFace.
 
 Maps [rows, columns, channels] become [channels, rows, columns]; what comes out of the model is unchanged. A kind of
 operator is one entry of `OPERATORS`.
@@ -57,7 +57,7 @@ class _Conversion:
         self.constants: list[Any] = []
 
     def shape(self, tensor: str) -> tuple[int, ...]:
-        """Of a tensor, as the model has it."""
+        """The shape of a tensor, as the model has it."""
         shape = self.graph.shapes[tensor]
         return tuple(shape[axis] for axis in TO_PLANES) if len(shape) == 4 else shape
 

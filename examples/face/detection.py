@@ -14,7 +14,7 @@ __all__ = ["Face", "anchors", "faces", "overlap"]
 SIZE = 128
 """Rows and columns of the input; offsets of boxes are in its pixels."""
 STRIDES = (8, 16, 16, 16)
-"""Of the layers of anchors; each has two for each place of its grid, one size for all."""
+"""Strides of the layers of anchors; each has two for each place of its grid, one size for all."""
 LEAST_SCORE, SAME_FACE = 0.5, 0.3
 """A face scores at least this; boxes that overlap by more are of one face."""
 MOST_LOGIT = 100.0

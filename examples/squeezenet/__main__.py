@@ -16,7 +16,7 @@ MEAN, DEVIATION = 127.5, 64
 SCENES = ("astronaut.png", "coffee.png", "color.png", "motorcycle_left.png")
 SEEN = "chelsea.png"
 ENOUGH = 0.8
-"""Of the utilisation on four HWCs of 16 multipliers, with a DRAM that answers at once."""
+"""The least utilisation on four HWCs of 16 multipliers, with a DRAM that answers at once."""
 
 
 def main() -> int:

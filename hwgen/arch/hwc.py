@@ -314,7 +314,7 @@ class HwcParameters:
         return tuple(j for j in range(marker + 1, len(self.loops)) if self.loops[j] in dims)
 
     def innermost(self, depth: int | None = None) -> dict[str, int]:
-        """For each dimension that has a loop among the outer ``depth`` ones, or among all: the innermost of them."""
+        """The innermost loop of each dimension among the outer ``depth`` loops, or among all."""
         return {dim: j for j, dim in enumerate(self.loops[:depth])}
 
     @cached_property

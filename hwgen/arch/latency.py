@@ -64,16 +64,16 @@ __all__ = [
 # --- the HWC: control and ports ---
 
 STARTUP = 4
-"""From the start write at the registers to the first cycle in which there might be an operation: the register of
+"""Cycles from the start write at the registers to the first one in which there might be an operation: the register of
 `lib.register_bank` in which a write is decoded, that of `hwc.registers` that starts, that of `hwc.hwc`, and the nest
 of `hwc.sequencer`."""
 CONFIGURATION = 1
-"""From a request on the configuration port of an HWC that stands alone to its registers: `bus.tcdm.TcdmRegister`."""
+"""Cycles from a request on the configuration port of a single HWC to its registers: `bus.tcdm.TcdmRegister`."""
 END = 4
-"""From where the last outputs are requantised to the interrupt: the port's access, its answer, and the registers
-``done`` of `hwc.hwc` and of the interrupt."""
+"""Cycles from where the last outputs are requantised to the interrupt: the port's access, its answer, and the
+registers ``done`` of `hwc.hwc` and of the interrupt."""
 REQUEST_TO_ANSWER = 2
-"""From a request at a port's stream to its answer: the register of `bus.tcdm.TcdmMaster`, and the memory."""
+"""Cycles from a request at a port's stream to its answer: the register of `bus.tcdm.TcdmMaster`, and the memory."""
 
 ACCESSES_IN_FLIGHT = 4
 """Cycles from a grant to its answer up to which a port makes an access in every cycle, if not said otherwise."""
@@ -99,51 +99,51 @@ FEWER_WORDS_AHEAD = REQUEST_TO_ANSWER + 1
 """The same for the input where other registers take the room: a word in every cycle of a memory that answers in the
 next one."""
 FREED = 2
-"""From the last operation on a tile, or the push of the next one, to room in the ring: the register of the release
-and that of the room in `lib.tile_queue`. A tile of the input is pushed a cycle after it was taken."""
+"""Cycles from the last operation on a tile, or the push of the next one, to room in the ring: the register of the
+release and that of the room in `lib.tile_queue`. A tile of the input is pushed a cycle after it was taken."""
 WEIGHT_TOKEN = 1
-"""From a tile's last word of W, written, to the first operation that may use it: the count of complete tiles in
-`lib.tile_queue`."""
+"""Cycles from a tile's last word of W, written, to the first operation that may use it: the count of complete tiles
+in `lib.tile_queue`."""
 WEIGHT_ADVANCE = 1
-"""From where a tile of W is pushed until the next one begins to be placed: the state Advance of
+"""Cycles from where a tile of W is pushed until the next one begins to be placed: the state Advance of
 `hwc.weight_stream`."""
 INPUT_TOKEN = 3
-"""From a tile's last word of I, taken to be written, to the first operation that may use it: two registers of
+"""Cycles from a tile's last word of I, taken to be written, to the first operation that may use it: two registers of
 `hwc.input.stream`, and the count of complete tiles in `lib.tile_queue`."""
 INPUT_NOTICED = 1
-"""From room in I's ring until a word may be requested because of it: the comparison of `hwc.input.fetcher` is in a
-register."""
+"""Cycles from room in I's ring until a word may be requested because of it: the comparison of `hwc.input.fetcher` is
+in a register."""
 INPUT_OFFERED = 1
-"""From where a tile of I is placed until it can be pushed: the registers of `hwc.input.placer` in which one tile
-waits while the next one is placed."""
+"""Cycles from where a tile of I is placed until it can be pushed: the registers of `hwc.input.placer` in which one
+tile waits while the next one is placed."""
 INPUT_PLACE_ROWS = 5
-"""From where a tile of I begins to be placed until its rows have been counted: the states Begin, Corner, Span,
+"""Cycles from where a tile of I begins to be placed until its rows have been counted: the states Begin, Corner, Span,
 Count-Rows and Add-Rows of `hwc.input.placer`. Its columns must be placed by then, if some of them are kept."""
 INPUT_PLACE = INPUT_PLACE_ROWS + 3
-"""Until it is placed: Place-Rows, Place-Line and Place-End besides."""
+"""Cycles until it is placed: Place-Rows, Place-Line and Place-End besides."""
 INPUT_PLACE_SAME = 1
-"""Until it is placed, if it is the tile before: the state Begin."""
+"""Cycles until it is placed, if it is the previous tile again: the state Begin."""
 INPUT_PLACE_SKIPPED = 2
 """Cycles more if there are rows before the first new one: Place-Corner and Place-Kept."""
 INPUT_PLACE_COLUMNS = 6
-"""Until its columns are placed, without steps to the first one: Begin, Corner and Span, then Clip, Place-Column
-and Place-Word of `hwc.input.columns`. With a stride of 1 there is no Place-Word."""
+"""Cycles until its columns are placed, without steps to the first one: Begin, Corner and Span, then Clip,
+Place-Column and Place-Word of `hwc.input.columns`. With a stride of 1 there is no Place-Word."""
 
 # --- the HWC: vectors of the output ---
 
 TILES_LOADED_AHEAD = 2
 """Tiles of O between the one that is drained and the one that is loaded, at most, in `hwc.output.stream`."""
 PORT_ISSUE = 1
-"""From where the output's port knows what it requests until it requests: the last stage of
+"""Cycles from where the output's port knows what it requests until it requests: the last stage of
 `hwc.output.vector_words`."""
 BIAS_KEPT = 1
-"""From where the last bias has come until it can be added: the register of the biases in
+"""Cycles from where the last bias has come until it can be added: the register of the biases in
 `hwc.output.vector_port`."""
 SCALING = 3
 """What an access of the output's port takes longer where sums are scaled: the registers of the products, of their sum
 and of the clipped output in `lib.scaling`."""
 CAPTURE = 3
-"""From asking the output memory for a vector, or to keep one, to having it or having it kept: the operation's
+"""Cycles from asking the output memory for a vector, or to keep one, to having it or having it kept: the operation's
 register in `hwc.sequencer`, and those of multiply and accumulate in `hwc.datapath`."""
 TREE = 1
 """The same on top for each level of adders with lanes along c: the registers of their sums in `hwc.datapath`."""
@@ -151,36 +151,37 @@ SPREAD = 1
 """The same on top where more than 16 multipliers have lanes along c: the registers in which operands stand on their
 way to them, in `hwc.datapath`."""
 OUTPUT_ROOM = 1
-"""From where a vector has left the output memory until its place counts as free, unless it was the tile's last
+"""Cycles from where a vector has left the output memory until its place counts as free, unless it was the tile's last
 one: the comparison in `hwc.sequencer` is in a register."""
 ROW_ADDRESS = 4
-"""For the address of a row of the output: factors, product, sum and flag of `hwc.output.address`, in registers."""
+"""Cycles for the address of a row of the output: factors, product, sum and flag of `hwc.output.address`, in
+registers."""
 FIRST_VECTOR = 4
-"""From the start until the first vector to drain is known: steps of `hwc.output.drain`."""
+"""Cycles from the start until the first vector to drain is known: steps of `hwc.output.drain`."""
 NEXT_BIASES = 1
-"""From where a vector has come until the biases that the next one needs can be requested: `hwc.output.drain` has
-moved to that vector."""
+"""Cycles from where a vector has come until the biases that the next one needs can be requested: `hwc.output.drain`
+has moved to that vector."""
 
 # --- the DMA ---
 
 CHECK_DESCRIPTOR = 2
-"""From the last word of a descriptor to the cycle before it is handed on: the states Sum and Judge of
+"""Cycles from the last word of a descriptor to the cycle before it is handed on: the states Sum and Judge of
 `dma.descriptor_reader`."""
 QUEUED = 1
-"""From where a descriptor is handed on to where a walker of `dma.descriptor_front` takes it."""
+"""Cycles from where a descriptor is handed on to where a walker of `dma.descriptor_front` takes it."""
 WALKER_TO_ALIGNER = 3
-"""From where the second walker takes a descriptor to the first step of the byte aligner: the registers of the run,
-of the segment and of the aligner."""
+"""Cycles from where the second walker takes a descriptor to the first step of the byte aligner: the registers of the
+run, of the segment and of the aligner."""
 LOAD_ADDRESS_REGISTERS = 2
 """Registers that a burst of the load channel passes to the AXI port: of `dma.descriptor_front` and of `dma.dma`,
 where it meets the program's."""
 STORE_ADDRESS_REGISTERS = 1
 """Registers that a burst of the store channel passes to the AXI port: of `dma.descriptor_front`."""
 LINE_WRITTEN = 4
-"""From a step of the aligner to the end of its descriptor, if the line is its last one: the register of the line,
-the request, the answer and the pulse of `dma.write`."""
+"""Cycles from a step of the aligner to the end of its descriptor, if the line is its last one: the register of the
+line, the request, the answer and the pulse of `dma.write`."""
 LINE_READ = 4
-"""From asking for a line to having it: the register of the request in `dma.gather`, the port's, the memory's
+"""Cycles from asking for a line to having it: the register of the request in `dma.gather`, the port's, the memory's
 answer and the queue of words."""
 DRAM_QUEUE = 15
 """Bursts that the DRAM of `cosim/harness/dram/dram.sv` accepts before the first of them has come."""
@@ -190,7 +191,7 @@ DRAM_QUEUE = 15
 COMMANDS_UNDER_WAY = 32
 """Commands of a DMA channel in progress at a time, at most: the depth of a queue in `cluster.command_queues`."""
 PROGRAM_STARTED = 3
-"""From the grant of the write that starts a cluster to where `dma.program_fetch` has a program to fetch: the
+"""Cycles from the grant of the write that starts a cluster to where `dma.program_fetch` has a program to fetch: the
 registers of `lib.register_bank`, of the start in `cluster.cluster` and of the words that are to be fetched."""
 
 # --- the vector unit ---
@@ -199,11 +200,11 @@ STEPS_AHEAD = 8
 """Steps that are walked and not computed, at most, and words that they wait for: the depth of the queues in
 `vector.unit`."""
 VECTOR_START = 3
-"""From the start write at the registers to the cycle before the first step: the register of `lib.register_bank` in
-which a write is decoded, that of the start in `vector.unit`, and the state Begin of `vector.walk`."""
+"""Cycles from the start write at the registers to the one before the first step: the register of `lib.register_bank`
+in which a write is decoded, that of the start in `vector.unit`, and the state Begin of `vector.walk`."""
 VECTOR_END = 12
-"""From the last step to where the unit rests: the queue of steps, the seven registers of `vector.arithmetic`, the
-port's access, its answer, and the register of the end."""
+"""Cycles from the last step to where the unit rests: the queue of steps, the seven registers of `vector.arithmetic`,
+the port's access, its answer, and the register of the end."""
 
 # --- the pipeline ---
 
@@ -215,5 +216,5 @@ POOL_REGISTERS = 2
 `pipeline.stages.pool`."""
 
 SETTING_ACCESS = 4
-"""From one access of a pipeline's registers to the next where software starts tile after tile: a processor that waits
-for each answer. So far apart are the harness' accesses, too."""
+"""Cycles from one access of a pipeline's registers to the next where software starts tile after tile: a processor
+that waits for each answer. So far apart are the harness' accesses, too."""

@@ -47,7 +47,7 @@ SCALED = (
 )
 """The settings where each output channel has a multiplier and a shift. Outputs have 8 bits."""
 CHANNEL_SHIFT_BITS = 6
-"""Of the shift in a channel's record."""
+"""Bits of the shift in a channel's record."""
 RECORD_BYTES: Mapping[RequantisationForm, int] = {"shift": SUM_BYTES, "scaled": SUM_BYTES + WORD_BYTES}
 
 

@@ -14,7 +14,7 @@ __all__ = ["Axis", "StridedBlock", "Transfer", "transfers_of"]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """So many bytes or groups of bytes, at these distances in bytes in DRAM and in the TCDM."""
+    """A number of bytes, or of groups of bytes, and their distances in bytes in DRAM and in the TCDM."""
 
     count: int
     dram: int

@@ -9,7 +9,7 @@ from hwgen.arch.parameter_error import ParameterError
 __all__ = ["START_AFTER_START", "START_ANSWERED", "WINDOW_BYTES", "SystemParameters"]
 
 START_ANSWERED = 1
-"""From the grant of the write that starts a cluster to its answer on the configuration port."""
+"""Cycles from the grant of the write that starts a cluster to its answer on the configuration port."""
 START_AFTER_START = 4
 """Cycles from the start of a cluster to that of the next one: a write on the configuration port each."""
 WINDOW_BYTES = 4096

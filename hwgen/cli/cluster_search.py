@@ -121,7 +121,7 @@ class Moving:
             self._advance(1 - self._told)
 
     def tell(self, share: float) -> None:
-        """So much of a stage is done; less than before: of the next one."""
+        """Report the part of a stage that is done; a smaller part than before belongs to the next stage."""
         if share < self._last:
             self._begun += (1 - self._begun) / 2
         self._last = share

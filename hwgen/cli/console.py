@@ -260,7 +260,8 @@ def require_folder(folder: Path | None, option: str = "-o") -> None:
 
 
 def claim_folder(folder: Path | None, option: str = "-o") -> None:
-    """As `require_folder`; until the command has ended no other process writes into the folder, which is made."""
+    """A folder as `require_folder` has it; until the command has ended no other process writes into the folder, which
+    is made."""
     require_folder(folder, option)
     if folder is not None:
         claim(folder)

@@ -13,7 +13,7 @@ from rich.console import Console
 __all__ = ["Stage", "now", "stage", "telling"]
 
 SECONDS = 10.0
-"""From one line to the next."""
+"""Seconds from one line to the next."""
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ def jobs_option(text: str, memory: int = MEMORY_OF_A_BUILD) -> Any:
 
 
 def fitting_jobs(jobs: int, memory: int = MEMORY_OF_A_BUILD) -> int:
-    """As many jobs as asked for, or as the machine has processors and memory for; the difference is told."""
+    """The jobs asked for, at most as many as the machine has processors and memory for; the difference is told."""
     limits = {f"{processors()} processors": processors()}
     free = free_memory()
     if free is not None:

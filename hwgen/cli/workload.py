@@ -247,7 +247,7 @@ def work_of(
 
 
 def slack_of(objective: str, slack: float | None) -> float | None:
-    """By what share traffic may exceed the least; None: by nothing, for the objective is not balanced.
+    """The share by which traffic may exceed the least; None where the objective is not balanced.
 
     Raises `InputError` for a slack that is given with another objective.
     """

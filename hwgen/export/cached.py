@@ -33,14 +33,14 @@ def generated(parameters: HwcParameters, *, keep_init: bool = False) -> str:
 
 
 def generated_cluster(parameters: ClusterParameters, *, keep_init: bool = False) -> str:
-    """As `generated`, of a cluster."""
+    """The Verilog of a cluster, kept as `generated` keeps it."""
     if keep_init:
         return cluster_verilog(parameters, keep_init=True)
     return kept_verilog(asdict(parameters), lambda: cluster_verilog(parameters))
 
 
 def generated_system(parameters: SystemParameters, *, keep_init: bool = False) -> str:
-    """As `generated`, of several clusters."""
+    """The Verilog of several clusters, kept as `generated` keeps it."""
     if keep_init:
         return system_verilog(parameters, keep_init=True)
     return kept_verilog(asdict(parameters), lambda: system_verilog(parameters))

@@ -99,7 +99,7 @@ def cluster_files_of(
 
 
 def cluster_digest(parameters: ClusterParameters) -> str:
-    """Of the parameters and of the tools that the Verilog depends on."""
+    """The digest of the parameters and of the tools that the Verilog depends on."""
     named = {**asdict(parameters), "hwc": digest(parameters.hwc)}
     if not parameters.vector:
         del named["vector"]

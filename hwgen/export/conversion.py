@@ -1,4 +1,4 @@
-"""From Amaranth to Verilog, and what is learnt from the elaborated design: the only user of Yosys."""
+"""Conversion from Amaranth to Verilog, and what is learnt from the elaborated design: the only user of Yosys."""
 
 import gc
 import warnings

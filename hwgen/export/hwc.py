@@ -67,7 +67,7 @@ def program_digest(parameters: HwcParameters) -> str:
 
 
 def digest(parameters: HwcParameters) -> str:
-    """Of the parameters and of the tools that the Verilog depends on."""
+    """The digest of the parameters and of the tools that the Verilog depends on."""
     named = as_told(asdict(parameters))
     if not parameters.cluster:
         del named["cluster"]  # an HWC that stands alone has no more to it than its other parameters

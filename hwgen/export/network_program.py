@@ -26,7 +26,7 @@ class Exchanged:
 
 
 def program_names(network: str, count: int) -> list[str]:
-    """Of the programs of a network, in order."""
+    """Names of the programs of a network, in order."""
     return [network] if count == 1 else [f"{network}_{number}" for number in range(count)]
 
 

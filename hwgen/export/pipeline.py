@@ -37,7 +37,7 @@ def pipeline_verilog(parameters: PipelineParameters, *, keep_init: bool = False)
 
 
 def pipeline_digest(parameters: PipelineParameters) -> str:
-    """Of the parameters and of the tools that the Verilog depends on."""
+    """The digest of the parameters and of the tools that the Verilog depends on."""
     text = json.dumps({"parameters": asdict(parameters), "tools": tool_versions()}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -75,7 +75,7 @@ def system_files_of(parameters: SystemParameters, text: str | None = None) -> di
 
 
 def system_digest(parameters: SystemParameters) -> str:
-    """Of the parameters and of the tools that the Verilog depends on."""
+    """The digest of the parameters and of the tools that the Verilog depends on."""
     named = [cluster_digest(parameters.cluster), parameters.clusters, asdict(parameters)]
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
 

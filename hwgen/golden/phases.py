@@ -139,7 +139,7 @@ def _phase_data(node: Node, data: RowData) -> RowData:
 
 
 def _repeated(requantisation: Requantisation, times: int) -> Requantisation:
-    """With the scale of every channel ``times`` times; one for all stays."""
+    """The scale of every channel ``times`` times; a scale for all channels as it is."""
     scales = requantisation.scales
     if len(scales) == 1:
         return requantisation

@@ -54,7 +54,8 @@ class OtherActivation:
 
     @classmethod
     def of(cls, node: "Node") -> Self | None:
-        """That of a row; None where the row's activation, or what the row says instead of it, runs as it is."""
+        """The activation of a row; None where the row's activation, or what the row says instead of it, runs as it
+        is."""
         given = node.requantisation
         if node.activation in (None, "relu") or (given is not None and given.relu is not None):
             return None

@@ -65,4 +65,4 @@ def level_named(name: str) -> Level:
 
 
 BUSES: dict[str, Bus] = {**{level.name: level.bus for level in (DRAM, TCDM, LOCAL)}, "tcdm_dma": _PORT}
-"""By the names that counts have: the levels that serve, and the DMA's ports to the TCDM."""
+"""Buses by the names that counts have: the levels that serve, and the DMA's ports to the TCDM."""

@@ -26,7 +26,7 @@ __all__ = [
 RequantisationForm = Literal["shift", "scaled"]
 """What hardware does: one shift for all output channels, ReLU, a ceiling; or a `Scale` for each, and zero points."""
 MULTIPLIER_BITS = 16
-"""Of a scale of one output channel. That of an average of one element is one more."""
+"""Bits of a scale of one output channel. That of an average of one element is one more."""
 MOST_MULTIPLIER = 1 << MULTIPLIER_BITS
 MOST_SHIFT = 47
 TABLE_ENTRIES = 256
@@ -79,7 +79,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Requantisation:
-    """From sums to outputs: ``v = sum + bias``, exact; ``v = v * multiplier``, shifted right with rounding;
+    """The way from sums to outputs: ``v = sum + bias``, exact; ``v = v * multiplier``, shifted right with rounding;
     ``clip(v + zero_out, low, high)``; then the table, if there is one.
 
     Members
@@ -130,7 +130,8 @@ class Requantisation:
         return low, high
 
     def activated(self, name: str | None, where: str) -> "Requantisation":
-        """With an activation that follows; raises `InputError` for one that is not in `ACTIVATIONS`."""
+        """This requantisation with an activation that follows; raises `InputError` for one that is not in
+        `ACTIVATIONS`."""
         if name is None:
             return self
         if name not in ACTIVATIONS:
@@ -194,7 +195,8 @@ class GivenRequantisation(Value):
         return cls(**requantisation.as_data(bits))
 
     def activated(self, name: str | None) -> "GivenRequantisation":
-        """With an activation of `ACTIVATIONS` for what is not said; any other is left to what reads the outputs."""
+        """This requantisation with an activation of `ACTIVATIONS` for what is not said; any other is left to what
+        reads the outputs."""
         if name not in ACTIVATIONS:
             return self
         made = ACTIVATIONS[name](UNCHANGED)

@@ -31,7 +31,7 @@ __all__ = ["MOST_BIAS_WORDS", "Bits", "Loop", "Marker", "Schedule", "load_schedu
 ArrayName = Literal["I", "W", "O"]
 ARRAYS: tuple[ArrayName, ...] = ("I", "W", "O")
 MOST_BIAS_WORDS = 1024
-"""Of an HWC's bias store."""
+"""Words of an HWC's bias store, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Schedule(Value):
     @field_validator("lanes", mode="wrap")
     @classmethod
     def _parse_lanes(cls, lanes: Any, parsed: Callable[[Any], Lanes], info: ValidationInfo) -> Lanes:
-        """With operands of 16 bits one lane along c that is told is what is left of two."""
+        """The lanes as the file states them. With operands of 16 bits, one lane along c is what is left of two."""
         found, bits = parsed(lanes), info.data.get("bits")
         told = isinstance(lanes, Mapping) and lanes.get("c") == 1
         return found.with_one_along_c() if told and bits is not None and bits.W == WIDE else found

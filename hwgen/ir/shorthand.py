@@ -12,7 +12,7 @@ __all__ = ["completed", "reading"]
 
 _AXES = ("height", "width")
 _UNKNOWN = 1
-"""In place of a size that follows from keys which are missing or wrong themselves: these are what is told."""
+"""The stand-in for a size that follows from keys which are missing or wrong themselves: these are what is told."""
 
 
 class _Window(NamedTuple):

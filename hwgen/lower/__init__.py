@@ -1,1 +1,1 @@
-"""From schedules to hardware: generation parameters, run-time registers and programs."""
+"""The way from schedules to hardware: generation parameters, run-time registers and programs."""

@@ -40,7 +40,8 @@ def verdict_of(holds: Iterable[bool]) -> Verdict:
 
 
 def verdict_of_all(holds: Iterable[bool]) -> Verdict:
-    """Of a statement about all cases: refuted by a single one in which it does not hold; not judged without cases."""
+    """The verdict on a statement about all cases: refuted by a single one in which it does not hold; not judged
+    without cases."""
     parts = list(holds)
     return verdict_of(parts) if all(parts) else "refuted"
 

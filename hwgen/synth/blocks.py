@@ -21,12 +21,12 @@ Arrived = Callable[[str, dict[str, Area]], None]
 
 
 def unseen(part: str, found: dict[str, Area]) -> None:
-    """For those who wait for everything."""
+    """A receiver that drops what arrives, for those who wait for everything."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Of a block what it takes on an ECP5, and the same logic in gates of no technology."""
+    """What a block takes on an ECP5, and the same logic in gates of no technology."""
 
     area: Area = field(default_factory=Area)
     gates: Gates = field(default_factory=Gates)

@@ -18,7 +18,7 @@ TRANSISTORS: dict[str, int] = {
 """CMOS transistors of a gate, as Yosys' `stat -tech cmos` has them; a NAND of two inputs has four."""
 FLIP_FLOP = 16
 ENABLED, RESET = 12, 6
-"""Of a plain flip-flop; more for an enable (a multiplexer), for a synchronous reset (an AND)."""
+"""Transistors of a plain flip-flop; more for an enable (a multiplexer), for a synchronous reset (an AND)."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Gates:
-    """For no technology.
+    """Area in gates of no technology.
 
     Members
     -------
@@ -68,7 +68,7 @@ class Gates:
 
     @property
     def memory_bits(self) -> int:
-        """Of all memory arrays."""
+        """Bits of all memory arrays."""
         return self.buffer_bits + self.queue_bits
 
     def __add__(self, other: Self) -> "Gates":

@@ -212,7 +212,7 @@ def gates_by_block(
     seconds: float = DEFAULT_SECONDS,
     tell: Tell = lambda stage: None,
 ) -> dict[str, Gates]:
-    """As `areas`, in gates of no technology."""
+    """Areas by block as `areas` has them, in gates of no technology."""
     found = _by_block("gates", verilog, top, blackboxes, seconds, tell)
     return {block: Gates(**gates) for block, gates in found.items()}
 

@@ -23,7 +23,7 @@ class CriticalPath:
 
     @property
     def ns(self) -> float:
-        """Of the whole."""
+        """Nanoseconds of the whole."""
         return self.logic_ns + self.routing_ns
 
     @classmethod

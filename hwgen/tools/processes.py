@@ -47,7 +47,8 @@ class _Watch:
 
     @classmethod
     def forget(cls) -> None:
-        """In a copy of the process: what the original started is not the copy's, nor is its end."""
+        """Forget, in a copy of the process, all processes: what the original started is not the copy's, nor is its
+        end."""
         if cls.process is not None and cls.process.stdin is not None:
             cls.process.stdin.close()
             cls.process.returncode = 0  # not the copy's child

@@ -42,7 +42,7 @@ class _Context(SpawnContext):
 
 
 SPAWN = _Context()
-"""In place of ``multiprocessing.get_context("spawn")``."""
+"""The context in place of ``multiprocessing.get_context("spawn")``."""
 
 
 class _Hidden:
@@ -93,7 +93,7 @@ def side_by_side(
 
 
 def follow_the_parent() -> None:
-    """In a process of a pool: leave interrupts to the parent, and do not outlive it, however it ends."""
+    """Prepare a process of a pool: leave interrupts to the parent, and do not outlive it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:

@@ -139,7 +139,7 @@ class Workers:
 
 
 def _serve(connection: Connection) -> None:
-    """In a process of its own: do tasks until there are no more."""
+    """Do tasks, in a process of its own, until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
     parent = parent_process()

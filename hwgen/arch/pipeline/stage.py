@@ -56,9 +56,9 @@ class Setting(NamedTuple):
 
 
 OUTPUT_SETTINGS = tuple(Setting(*one, lasting=True) for one in clip_settings())
-"""Of every stage whose outputs are requantised."""
+"""Settings of every stage whose outputs are requantised."""
 SUM_SETTINGS = (Setting(*SHIFT, lasting=True), *OUTPUT_SETTINGS)
-"""Of every stage that requantises sums by a shift alone."""
+"""Settings of every stage that requantises sums by a shift alone."""
 
 
 @dataclass(frozen=True)

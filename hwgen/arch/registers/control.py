@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 CONTROL_ADDRESS = WORD_BYTES
-"""Of the control register in every bank: identity, control and status are the first three registers."""
+"""Address of the control register in every bank: identity, control and status are the first three registers."""
 ERROR_LOW = 8
 
 

@@ -164,7 +164,7 @@ def _loop_settings(parameters: HwcParameters) -> Iterator[Content]:
 
 
 def _where(outside: list[int], entry: int) -> str:
-    """In which iterations of the outer loops over the same dimension an entry holds."""
+    """The iterations of the outer loops over the same dimension an entry holds."""
     lasts = [f"the last iteration of loop {j}" for j in outside[:entry]]
     others = [f"another than the last one of loop {j}" for j in outside[entry : entry + 1]]
     return f", in {' and '.join([*lasts, *others])}" if outside else ""
@@ -248,7 +248,7 @@ def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
 
 
 def _cluster_settings() -> Iterator[Content]:
-    """Of an HWC in a cluster."""
+    """Settings of an HWC in a cluster."""
     yield setting("first_part", 1, "Sums start from zero; else from partial sums in memory")
     yield setting("last_part", 1, "Sums become outputs; else they are written back as partial sums")
     for port, operand in (("i", "input"), ("w", "weights"), ("o", "output")):

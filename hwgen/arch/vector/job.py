@@ -31,15 +31,15 @@ VectorMode = Literal["add", "average", "maximum"]
 VECTOR_PORTS = ("i", "o")
 """Ports to the TCDM, each of a word: one reads, one writes."""
 EXTENT_BITS = 16
-"""Of channels, rows, and of what a window has of rows and columns."""
+"""Bits of channels, of rows, and of what a window has of rows and columns."""
 COLUMN_BITS = 20
-"""Of columns: a map without windows may be one row."""
+"""Bits of columns: a map without windows may be one row."""
 VECTOR_MULTIPLIER_BITS = 17
-"""Of a multiplier without sign: that of an average of one element is 1 << 16."""
+"""Bits of a multiplier without sign: that of an average of one element is 1 << 16."""
 MOST_WINDOW = (1 << EXTENT_BITS) - 1
 """Elements of a window, at most."""
 WINDOW_SUM_BITS = EXTENT_BITS + 9
-"""Of the sum of a window of elements less their zero point, with its sign."""
+"""Bits of the sum of a window of elements less their zero point, with its sign."""
 TABLE_WORDS = TABLE_ENTRIES // WORD_BYTES
 IDENTITY_SCALE = (2, 1)
 """Multiplier and shift that leave a value as it is: (2 * v + 1) >> 1."""

@@ -31,7 +31,7 @@ from hwgen.tools.ledger import Ledger
 __all__ = ["design"]
 
 RESULTS = "design.jsonl"
-"""In the output's folder: each layer on each hierarchy, a line each, so that an interrupted run goes on."""
+"""The file in the output's folder: each layer on each hierarchy, a line each, so that an interrupted run goes on."""
 SCHEDULES = "schedules"
 MOST_MEMORIES = 6
 LEVELS = 3
@@ -179,7 +179,7 @@ def _budget(sram: str | None, area: float | None) -> int:
 
 
 Found = dict[tuple[int, int], dict[str, Any]]
-"""By hierarchy and layer: energy and bound in pJ, and the schedule."""
+"""What was found by hierarchy and layer: energy and bound in pJ, and the schedule."""
 
 
 def _searched(layers: tuple[Layer, ...], hierarchies: list[Hierarchy], output: Path, jobs: int) -> Found:

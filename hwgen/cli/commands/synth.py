@@ -40,7 +40,7 @@ Clock = Annotated[float, typer.Option("--clock", metavar="MHZ", min=1, max=1000,
 Whole = HwcParameters | ClusterParameters | PipelineParameters
 CELLS = ("LUT4", "FF", "DSP 18x18", "block RAM", "LUT RAM 16x4")
 GATES = ("NAND2", "memory bits")
-"""Of no technology: logic and flip-flops in NAND gates of two inputs, memories apart."""
+"""Quantities of no technology: logic and flip-flops in NAND gates of two inputs, memories apart."""
 Seed = Annotated[int, typer.Option("--seed", min=1, max=(1 << 31) - 1, help="Seed of the placement.")]
 
 

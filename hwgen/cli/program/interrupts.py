@@ -16,10 +16,10 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 
 PATIENCE_SECONDS = 2.0
-"""After an interrupt, the time within which a further one changes nothing; later it ends the process at once."""
+"""The time after an interrupt in which a further one changes nothing; a later one ends the process at once."""
 
 LOST_SECONDS = 0.01
-"""After which an interrupt comes again that was lost."""
+"""The time after which an interrupt that was lost comes again."""
 
 
 @contextmanager
@@ -94,7 +94,7 @@ class _Interrupts:
             os._exit(INTERRUPTED)
 
     def terminate(self, number: int, frame: FrameType | None) -> None:
-        """As Ctrl-C, whatever that does now; also where a shell had it ignored."""
+        """Do as Ctrl-C does, whatever that does now; also where a shell had it ignored."""
         handler = signal.getsignal(signal.SIGINT)
         if callable(handler):
             handler(signal.SIGINT, frame)

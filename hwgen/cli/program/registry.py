@@ -94,7 +94,7 @@ COMMANDS = {
         Entry("cache", "cache"),
     )
 }
-"""In the order of ``hwgen --help``."""
+"""Commands in the order of ``hwgen --help``."""
 
 
 class Commands(TyperGroup):

@@ -10,7 +10,7 @@ __all__ = ["DEVICE", "driver_files"]
 DEVICE = "hwgen_device.h"
 FOLDER = Path(__file__).parent
 COUNTERS = {"hwc": ("cycles", "stall_"), "cluster": ("cycles", "busy_", "wait_"), "pipeline": ("cycles",)}
-"""With what the names of a block's counters begin."""
+"""The prefixes of the names of a block's counters."""
 
 
 def driver_files(bank: Bank) -> dict[str, str]:

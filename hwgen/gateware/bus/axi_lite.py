@@ -10,7 +10,7 @@ from hwgen.gateware.bus.tcdm import TcdmSignature
 __all__ = ["AxiLiteBridge", "AxiLiteSignature"]
 
 ERROR_BIT = 1
-"""Of a response: 0b00 is OKAY, 0b10 is SLVERR."""
+"""The bit of a response that says an error: 0b00 is OKAY, 0b10 is SLVERR."""
 
 
 class AxiLiteSignature(wiring.Signature):

@@ -25,7 +25,7 @@ from hwgen.gateware.vector.unit import VectorUnit
 __all__ = ["ClusterCore", "HwcModule"]
 
 Ports = dict[str, list[wiring.PureInterface]]
-"""By the name of an operand, the ports of all HWCs."""
+"""The ports of all HWCs by the name of an operand."""
 
 
 class HwcModule(wiring.Component):

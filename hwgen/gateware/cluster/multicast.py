@@ -15,7 +15,7 @@ __all__ = ["Multicast"]
 
 
 class Multicast(wiring.Component):
-    """Between the HWCs' ports for one operand and the memory.
+    """Joins the HWCs' ports for one operand, at which several may read together, with the memory.
 
     HWCs with the same leader make the same reads in the same order. A read goes to the memory at the leader's port
     when all of them ask for it, is granted to all of them, and its answer goes to all of them. So how many there are

@@ -154,7 +154,7 @@ class TcdmBanks(wiring.Component):
         )
 
     def _grants(self, m: Module, wanted: list[Signal]) -> list[Value]:
-        """For each bank, the granted master of this cycle (one-hot)."""
+        """The granted master of each bank in this cycle (one-hot)."""
         banks, widths = self.parameters.banks, sorted(set(self.parameters.words_of), reverse=True)
         contests = {
             words: [self._contest(m, words, first, wanted) for first in range(0, banks, words)] for words in widths

@@ -130,7 +130,7 @@ class DescriptorReader(wiring.Component):
     def _judge(
         self, m: Module, fields: dict[str, Signal], dram_end: Value, tcdm_end: Value, strays: Value, now: Value
     ) -> None:
-        """In the cycle ``now``, register the end and size of the ring, and the error."""
+        """Register, in the cycle ``now``, the end and size of the ring, and the error."""
         settings, offered = self.settings, self.o_descriptor.payload
         width = len(settings.tcdm_end)
         end, size = Signal(width), Signal(width)

@@ -116,7 +116,7 @@ class LoadChannel(wiring.Component):
         return bursts != 0
 
     def _place(self, m: Module, front: ChannelFront, failed: Signal) -> tuple[Value, Value]:
-        """From beats to TCDM writes. Returns whether a run is in progress, and whether a write is outstanding."""
+        """Turn beats into TCDM writes. Returns whether a run is in progress, and whether a write is outstanding."""
         p = self.parameters
         m.submodules.segmenter = segmenter = Segmenter(p, scatters=True)
         m.submodules.aligner = aligner = ByteAligner(p.beat_bytes, LENGTH_BITS)

@@ -1,4 +1,4 @@
-"""From descriptors to runs, and from runs to AXI bursts."""
+"""Walkers that turn descriptors into runs, and runs into AXI bursts."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring

@@ -203,7 +203,7 @@ class Datapath(wiring.Component):
         return self.settings.zero_in if self.parameters.scaled else 0
 
     def _sums(self, m: Module, channels: Value, used: Value, inside: Value) -> list[Value]:
-        """For each lane along m, y and x the sum of the products of all lanes along c, by a tree of adders.
+        """The sum over the lanes along c of the products of each lane along m, y and x, by a tree of adders.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class Datapath(wiring.Component):
         return held
 
     def _shifted_product(self, m: Module, used: Value, lane: int, pixel: Signal, weight: Value) -> Signal:
-        """Of an even lane, with one multiplier for operands of both widths."""
+        """The product of an even lane, with one multiplier for operands of both widths."""
         p, wide = self.parameters, self.settings.wide
         wide_rows, wide_columns = p.wide_lanes.y, p.wide_lanes.x
         channel, place = divmod(lane // 2, wide_rows * wide_columns)

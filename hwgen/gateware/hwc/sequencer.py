@@ -168,8 +168,8 @@ class Sequencer(wiring.Component):
         m.d.comb += resumes.eq(~begins)
         with m.If(nest.advance):
             m.d.sync += first_touch.eq(_all([nest.will_be_first(j) for j in range(len(p.loops))], inner))
-        # The tile that ended last, as long as its vectors are being drained; tiles whose partial sums are loaded.
-        # A vector takes the place of one that was drained: a tile begins where the previous one ends, modulo the depth.
+        # The tile that ended last, as long as its vectors are being drained; tiles whose partial sums are loaded. A
+        # vector takes the place of one that was drained: a tile begins where the previous one ends, modulo the depth.
         vectors, capacity = self.settings.output_box_vectors, output_capacity(p, self.settings)
         draining, loaded = Signal(), Signal(2)
         m.d.sync += loaded.eq(loaded + self.output_loaded - (self.output_ends & resumes))

@@ -10,21 +10,21 @@ from hwgen.arch.registers.loop_counts import same_outside
 __all__ = ["covered_bits", "extent_bits", "padding_bits", "span_bits", "tile_bits"]
 
 LINES = {"y": ("row", "k"), "x": ("column", "l")}
-"""Of an output dimension: the name of its lines in the input, and the dimension of the kernel along it."""
+"""The lines of an output dimension: the name of its lines in the input, and the dimension of the kernel along it."""
 
 
 def extent_bits(parameters: HwcParameters, dim: str) -> int:
-    """Of a coordinate along a dimension."""
+    """Bits of a coordinate along a dimension."""
     return _bits(parameters, [f"extent_{dim}"])
 
 
 def padding_bits(parameters: HwcParameters) -> int:
-    """Of a number of padded columns left of the input."""
+    """Bits of a number of padded columns left of the input."""
     return _bits(parameters, ["padding_left"])
 
 
 def covered_bits(parameters: HwcParameters, order: Sequence[int], dim: str) -> int:
-    """Of what an iteration of some loops, by their indices, covers of a dimension."""
+    """Bits of what an iteration of some loops, by their indices, covers of a dimension."""
     over = [j for j in order if parameters.loops[j] == dim]
     if not over:
         return extent_bits(parameters, dim)
@@ -33,13 +33,13 @@ def covered_bits(parameters: HwcParameters, order: Sequence[int], dim: str) -> i
 
 
 def span_bits(parameters: HwcParameters, dim: str) -> int:
-    """Of the rows, or columns, of a tile of the input from its first output to its last one."""
+    """Bits of the rows, or columns, of a tile of the input from its first output to its last one."""
     line, _ = LINES[dim]
     return _bits(parameters, [f"input_{line}_span_{i}" for i, _ in enumerate(input_spans(parameters, dim))])
 
 
 def tile_bits(parameters: HwcParameters, dim: str) -> int:
-    """Of a number of rows, or columns, of a tile of the input: an image has no more than it has coordinates."""
+    """Bits of a number of rows, or columns, of a tile of the input: an image has no more than it has coordinates."""
     _, tap = LINES[dim]
     kernel = covered_bits(parameters, range(min(parameters.input_marker + 1, len(parameters.loops))), tap)
     most = (1 << span_bits(parameters, dim)) + (1 << kernel) - 2
@@ -47,6 +47,6 @@ def tile_bits(parameters: HwcParameters, dim: str) -> int:
 
 
 def _bits(parameters: HwcParameters, names: Iterable[str]) -> int:
-    """Of the widest of some settings; where it is a constant, of its value."""
+    """Bits of the widest of some settings; of a constant, those of its value."""
     constants, widths = dict(parameters.constants), setting_widths(parameters)
     return max(constants[name].bit_length() if name in constants else widths[name] for name in names) or 1

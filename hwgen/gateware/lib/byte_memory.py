@@ -169,7 +169,7 @@ class ByteMemory(wiring.Component):
 
 
 def bank_layout(depth: int, banks: int) -> data.ArrayLayout:
-    """For each bank of a `ByteMemory`: whether it writes, a byte, and to which line."""
+    """What a bank of a `ByteMemory` is told, for all banks: whether it writes, a byte, and to which line."""
     return data.ArrayLayout(
         data.StructLayout({"data": 8, "enable": 1, "line": (depth - 1).bit_length()}),
         banks,

@@ -139,7 +139,7 @@ class LoopNest(wiring.Component):
         return Mux(self.ended[index], self.entry(index, alone, lasts), nearly)
 
     def entry(self, index: int, entries: Sequence[Value], lasts: Value) -> Value:
-        """Of a loop's entries, the one that holds if the loops with these flags are in their last iterations."""
+        """The entry of a loop that holds if the loops with these flags are in their last iterations."""
         outside = same_outside(self.loops, index)
         chosen = entries[len(outside)]
         for i in reversed(range(len(outside))):

@@ -1,4 +1,4 @@
-"""From a 32-bit sum to an 8-bit output: bias, rounding shift, ReLU, clip to a ceiling."""
+"""Requantisation of a 32-bit sum to an 8-bit output: bias, rounding shift, ReLU, clip to a ceiling."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""From a 33-bit sum to an 8-bit output by a multiplier and a shift: the arithmetic of quantised networks."""
+"""Requantisation of a 33-bit sum to an 8-bit output by a multiplier and a shift: the arithmetic of quantised
+networks."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring
@@ -10,14 +11,14 @@ from hwgen.gateware.lib.requantise import RoundingShift
 __all__ = ["LOW_BITS", "PRODUCT_BITS", "STAGE_BITS", "Scaling", "ZeroClip"]
 
 SUM_BITS = 33
-"""Of a sum with its bias."""
+"""Bits of a sum with its bias."""
 PRODUCT_BITS = SUM_BITS + MULTIPLIER_BITS
 LOW_BITS = 9
 """Bits that are kept of a shifted product, one of them below the output's: with its sign the distance of any two
 outputs, which a zero point may be."""
 REST_BITS = LOW_BITS + 2
 STAGE_BITS = 2 * MULTIPLIER_BITS + SUM_BITS + PRODUCT_BITS + REST_BITS + 8
-"""Of the registers after the stages: two products, their sum, what is left of it, the output."""
+"""Bits of the registers after the stages: two products, their sum, what is left of it, the output."""
 
 
 class Scaling(wiring.Component):

@@ -8,7 +8,7 @@ __all__ = ["ShortQueue"]
 
 
 class ShortQueue(wiring.Component):
-    """As a `SyncFIFO` of two entries, but the oldest entry is in registers, so that logic after it begins early.
+    """A `SyncFIFO` of two entries whose oldest entry is in registers, so that logic after it begins early.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""From the elements of windows to outputs: sum or maximum, two multipliers, shift, zero point, clip, table."""
+"""Arithmetic from the elements of windows to outputs: sum or maximum, two multipliers, shift, zero point, clip,
+table."""
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring

@@ -1,4 +1,4 @@
-"""From outputs to words: bytes of a row that are in one word are written together."""
+"""Packing of outputs into words: bytes of a row that are in one word are written together."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring

@@ -172,7 +172,7 @@ class VectorWalk(wiring.Component):
         ]
 
     def _advance(self, m: Module) -> None:
-        """To the next element: the innermost loop that has not ended goes on, those inside begin again."""
+        """Step to the next element: the innermost loop that has not ended goes on, those inside begin again."""
         s = self.settings
         line, window = self._line + s.input_line, self._window + s.stride_columns
         row, plane = self._row + s.input_row, self._plane + s.input_plane

@@ -26,7 +26,7 @@ from hwgen.readers.onnx.reader import load_quantised
 __all__ = ["Agreement", "Beside", "Difference", "compare_nodes", "run_beside", "total"]
 
 FLOAT64 = 2.0**-40
-"""Of a step and of a value, what float64 arithmetic is granted."""
+"""The part of a step and of a value that float64 arithmetic is granted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ REFERENCES: dict[type[Node], Reference] = {
     kinds.View: lambda node, operands: operands[0].reshape(node.shape),
     kinds.Dequantise: lambda node, operands: Quantisation(node.scale, node.zero).numbers(operands[0]),
 }
-"""By kind; what the host runs as ONNX has it, and quantisers, which need the tensor, are not in it."""
+"""References by kind; what the host runs as ONNX has it, and quantisers, which need the tensor, are not in it."""
 
 
 def execute(graph: Graph, inputs: Arrays, progress: Callable[[], None] = lambda: None) -> dict[str, NDArray]:

@@ -28,15 +28,15 @@ __all__ = ["FLOATS", "precision"]
 
 Float64 = NDArray[np.float64]
 NEAREST = 2.0**-16
-"""Of a factor, what the nearest multiplier of 16 bits is off at most (`hwgen.ir.requantisation`)."""
+"""The largest relative error of the nearest multiplier of 16 bits (`hwgen.ir.requantisation`)."""
 LEAST = 2.0**-15
-"""Of a step, what a factor below 2**-32 of sums of 32 bits may be off."""
+"""The part of a step by which a factor below 2**-32 may change sums of 32 bits."""
 FLOATS: tuple[type[Node], ...] = (Concatenation, Dequantise, HostOperator, Lookup, MaxPool, Quantise)
 """Kinds that are computed in float32, or by tables that are."""
 
 
 def precision(node: Node, operands: list[NDArray], made: NDArray) -> Float64 | float:
-    """Of each element of the output.
+    """The precision of each element of the output.
 
     Parameters
     ----------
@@ -73,4 +73,4 @@ _KINDS: Mapping[type[Node], Callable[[Any, list[NDArray], NDArray], Float64]] = 
     Convolution: _weighted,
     Product: _weighted,
 }
-"""By kind; all others are exact, or in `FLOATS`."""
+"""Functions by kind; all others are exact, or in `FLOATS`."""

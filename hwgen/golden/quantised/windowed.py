@@ -92,7 +92,7 @@ def _each(settings: Settings, name: str, kernel: Sequence[int]) -> list[int]:
 def _pads(
     settings: Settings, kernel: Sequence[int], sizes: Sequence[int], outputs: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Before and after each axis, as the attributes say."""
+    """Padding before and after each axis, as the attributes say."""
     mode, half = settings.get("auto_pad", "NOTSET"), len(kernel)
     if mode in ("NOTSET", "VALID"):
         pads = list(settings.get("pads") or [0] * (2 * half)) if mode == "NOTSET" else [0] * (2 * half)

@@ -1,4 +1,4 @@
-"""From a cluster's program to its cycles: what each START begins, then the whole program."""
+"""The cycles of a cluster's program: what each START begins, then the whole program."""
 
 from collections.abc import Iterator
 

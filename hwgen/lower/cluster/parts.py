@@ -117,7 +117,7 @@ def _bytes(columns: Segments, element: int) -> Segments:
 
 
 def _contiguous(size: int, side: Side) -> list[Descriptor]:
-    """So many bytes in a row, in the DRAM and in the TCDM."""
+    """A number of bytes in a row, in the DRAM and in the TCDM."""
     return descriptors_of([StridedBlock(0, 0, (Axis(size, 1, 1),))], side)
 
 

@@ -1,4 +1,4 @@
-"""From a two-level schedule to the program of a cluster: loads, small layers, stores, and the tokens between them.
+"""The program of a cluster, made from its schedule: loads, small layers, stores, and the tokens between them.
 
 The program is one list. For each tile it contains the work of the HWCs, the loads of the next tile and the stores of
 the previous one, so that all three overlap as far as the rings allow (double buffering): the data of a tile may

@@ -1,4 +1,4 @@
-"""From parts of operands to descriptors of the DMA."""
+"""Descriptors of the DMA for parts of operands."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""From a schedule to hardware: generation parameters and run-time registers.
+"""The way from a schedule to hardware: generation parameters and run-time registers.
 
 The one seam between the two worlds: above it are layers and nests, below it parameters and registers. What the
 hardware cannot run is refused here, with a reason.

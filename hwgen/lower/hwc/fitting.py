@@ -15,7 +15,7 @@ LEAST_BITS = 8
 QUANTISATION = {setting.name for setting in SCALED}
 """Settings that follow from the quantisation of a network, which schedules do not say."""
 LEAST_ADDRESS_BITS = 24
-"""So that operands can be anywhere in 16 MiB."""
+"""Bits of addresses, at least, so that operands can be anywhere in 16 MiB."""
 OWN = "program_digest"
 """Not known before the hardware is, which it tells from others."""
 

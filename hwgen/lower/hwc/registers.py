@@ -259,7 +259,7 @@ class RegisterValues:
         return step // stride
 
     def _phases(self, *, aligned: bool) -> list[int]:
-        """For each stride phase the most columns of a line that fall on it.
+        """The most columns of a line that fall on each stride phase.
 
         A line begins at its first column inside the image, or, where columns have gaps or lines are ``aligned``, at
         the first column of the first output that uses any.

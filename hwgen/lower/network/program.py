@@ -103,7 +103,7 @@ class NetworkProgram:
         return play_together([program], self.hardware, timing)[0]
 
     def part_times(self, timing: Dram) -> tuple[list[PartTimes], ClusterTimes]:
-        """Of each part, from where it begins to where the next one does, and of the whole program."""
+        """The cycles of each part, from where it begins to where the next one does, and of the whole program."""
         times = self.times(timing)
         ends, busy = [*times.settled[1:], times.total], [*times.busy_before[1:], times.busy]
         return [

@@ -168,7 +168,7 @@ class _Run:
 
 
 def _words(program: PipelineProgram) -> Iterator[Words]:
-    """For each stage the words of its memories, out of the weight port's bytes; empty for one that loads none."""
+    """The words of each stage's memories, out of the weight port's bytes; empty for one that loads none."""
     parameters, image, place = program.parameters, np.frombuffer(program.weights, np.uint8), 0
     beat = parameters.weight_beat if parameters.movers is None else 1
     for index, stage in enumerate(parameters.stages):

@@ -154,7 +154,8 @@ def _delayed_skips(plan: StackPlan) -> set[tuple[int, int]]:
 def _with_queues(
     plan: StackPlan, parameters: PipelineParameters, movers: MoverParameters | None
 ) -> PipelineParameters:
-    """With the queues that it needs: a DRAM may hold up any stream, where the streams of others keep pace."""
+    """The pipeline with the queues that it needs: a DRAM may hold up any stream, where the streams of others keep
+    pace."""
     if movers is None:
         return with_queues(parameters)
     overlap = any(one.overlap_in for one in parameters.maps)

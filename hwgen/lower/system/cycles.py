@@ -14,7 +14,7 @@ __all__ = ["SystemTimes", "system_times"]
 
 @dataclass(frozen=True)
 class SystemTimes:
-    """From the first start to the last end, and what each cluster did from its own start on."""
+    """Cycles from the first start to the last end, and what each cluster did from its own start on."""
 
     total: float
     clusters: tuple[ClusterTimes, ...]

@@ -47,7 +47,8 @@ def shares_of(layer: Layer, clusters: int, partition: Partition) -> tuple[Share,
 
 
 def _split_both(layer: Layer, clusters: int) -> tuple[int, int]:
-    """Into how many parts filters and rows are cut: as near to each other as the number of clusters allows."""
+    """The numbers of parts into which filters and rows are cut: as near to each other as the number of clusters
+    allows."""
     parts = max((n for n in range(1, clusters + 1) if clusters % n == 0 and n * n <= clusters), default=1)
     if parts == 1:
         raise InputError(f"{layer.name}: partition: KS&OFM: expected a number of clusters such as 4, got {clusters}")

@@ -1,1 +1,1 @@
-"""From nodes of an integer graph to programs of the vector unit."""
+"""The way from nodes of an integer graph to programs of the vector unit."""

@@ -52,7 +52,7 @@ class FeatureMap:
 
     @property
     def addresses(self) -> NDArray[np.int64]:
-        """Of its elements, [channels, rows, columns]."""
+        """The addresses of its elements, [channels, rows, columns]."""
         channel, row, column = np.ix_(*map(np.arange, (self.channels, self.rows, self.columns)))
         found: NDArray[np.int64] = self.base + channel * self.plane + row * self.pitch + column
         return found

@@ -1,4 +1,4 @@
-"""From a node of an integer graph to commands: loads, jobs of the vector unit, stores, and their tokens.
+"""Commands for a node of an integer graph: loads, jobs of the vector unit, stores, and their tokens.
 
 While a tile is computed, the next one is loaded and the one before is stored: tiles take turns in two halves of the
 room that they are given in the TCDM. What is copied and nothing else passes the unit by: the DMA moves it.
@@ -37,7 +37,7 @@ from hwgen.model.vector.cycles import vector_cycles
 __all__ = ["VectorProgram", "compile_vector"]
 
 PARTS = 2
-"""Of the room: tiles take turns."""
+"""Parts of the room: tiles take turns."""
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def _averages(node: AveragePool, source: FeatureMap, target: FeatureMap) -> Iter
 
 
 def _counts(window: Window, axis: int, outputs: int, size: int, counted: tuple[int, int]) -> list[int]:
-    """For each output along an axis, how many elements of its window count."""
+    """The elements of its window that count, for each output along an axis."""
     first = np.arange(outputs) * window.stride[axis] - window.padding[axis]
     places = first[:, None] + np.arange(window.kernel[axis]) * window.dilation[axis]
     numbers: list[int] = ((places >= -counted[0]) & (places < size + counted[1])).sum(axis=1).tolist()

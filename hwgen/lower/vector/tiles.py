@@ -13,7 +13,7 @@ from hwgen.lower.vector.tasks import ELEMENT, Region, Task
 __all__ = ["Place", "Tile", "aligned", "jobs_of", "place_of", "target_bytes", "tiles_of"]
 
 TILES = 4
-"""At least so many tiles, unless they would be tiny: while one is computed others are moved."""
+"""The least number of tiles, unless they would be tiny: while one is computed others are moved."""
 TINY = 1 << 10
 """Bytes of a tile."""
 
@@ -119,7 +119,7 @@ def target_bytes(task: Task, tile: Tile) -> int:
 
 
 def _table_bytes(task: Task, channels: int) -> int:
-    """Of tables that come with the channels of a tile."""
+    """Bytes of the tables that come with the channels of a tile."""
     return TABLE_ENTRIES * channels if len(task.tables) > 1 else 0
 
 
@@ -142,7 +142,7 @@ def _cut(task: Task, channels: int, rows: int, columns: int) -> Iterator[Tile]:
 
 
 def _tile(task: Task, target: Part) -> Tile:
-    """With what the windows of a part of the target visit."""
+    """A tile, with what the windows of a part of the target visit."""
     window = task.window
     parts = []
     for source in task.sources:

@@ -28,14 +28,14 @@ __all__ = ["Times", "load_times", "store_times"]
 
 @dataclass(frozen=True)
 class Times:
-    """For each descriptor the cycle of its first word, and the one in which it is done."""
+    """The cycles of each descriptor's first word and of its end."""
 
     begins: tuple[int, ...]
     ends: tuple[int, ...]
 
     @property
     def cycles(self) -> tuple[int, ...]:
-        """From the first word to the end of each."""
+        """Cycles from the first word to the end of each."""
         return tuple(end - begin for begin, end in zip(self.begins, self.ends, strict=True))
 
 
@@ -48,7 +48,7 @@ class _Dram:
         self._free, self._spare = 0, 0.0
 
     def beats(self, accepted: int, begin: int, size: int, first: int) -> Iterator[int]:
-        """For each beat of a burst, the first cycle in which it may move, from ``first`` on.
+        """The first cycle in which each beat of a burst may move, from ``first`` on.
 
         The address came in cycle ``accepted``.
         """

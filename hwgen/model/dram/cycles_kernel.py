@@ -80,7 +80,7 @@ def advance_idle(dram, cycles):  # type: ignore[no-untyped-def]
 
 @inner
 def takes_data(read, write, addressed, p, dram):  # type: ignore[no-untyped-def]
-    """Of a read's address, a write's address and a beat to be written that are offered: which are accepted."""
+    """Whether a read's address, a write's address and a beat to be written, which are offered, are accepted."""
     has_room = dram[WRITE + O_OUT] != dram[WRITE + O_IN] and (_immediate(p) or dram[WRITE + O_CREDIT] > 0)
     return (
         read == 1 and dram[D_READ_OPEN] == 1,

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RunCounts:
-    """For each run: what `hwgen.ir.counts.Access` counts of it at the DRAM."""
+    """Counts of each run at the DRAM, as in `hwgen.ir.counts.Access`."""
 
     bytes: Ints
     beats: Ints

@@ -87,7 +87,7 @@ def moves(schedule: Schedule) -> tuple[list[Moved], list[Moved]]:
 
 
 def _tiles(schedule: Schedule, depth: int) -> Iterator[tuple[int, list[Tile]]]:
-    """For each tile, the outermost loop that advanced (-1: the first tile), and the ranges of all loops around it."""
+    """Tiles: the outermost loop that advanced (-1: the first tile), and the ranges of all loops around each."""
 
     def descend(path: list[Tile], begun: int) -> Iterator[tuple[int, list[Tile]]]:
         level = len(path) - 1

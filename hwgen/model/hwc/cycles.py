@@ -43,7 +43,7 @@ class Cycles:
 
     @property
     def total(self) -> int:
-        """From the start write to the interrupt."""
+        """Cycles from the start write to the interrupt."""
         return self.startup + self.compute + self.stalls.total + self.drain
 
     def stalls_by_name(self) -> dict[str, int]:
@@ -87,7 +87,7 @@ def cycles(
 
 
 class _Walk:
-    """From tile to tile, with what was seen on the way."""
+    """A walk from tile to tile, with what was seen on the way."""
 
     def __init__(self, timed: Timed, tiles: Tiles) -> None:
         self._timed, self._tiles = timed, tiles

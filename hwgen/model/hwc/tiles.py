@@ -109,7 +109,8 @@ class Timed:
         return self.nest._replace(size_steps=steps)
 
     def _kinds(self, low: Ints, high: Ints, turned: Ints) -> tuple[Ints, Ints]:
-        """By extents, by what is first and last in the reduction, clipped at the image's edge, aligned to words."""
+        """Kinds of tiles by extents, by what is first and last in the reduction, clipped at the image's edge, aligned
+        to words."""
         layer = self._layer
         m, c, y, x, k, l = range(len(DIMS))  # noqa: E741
         crosses = low[m] // layer.outputs_per_group != (high[m] - 1) // layer.outputs_per_group
@@ -250,7 +251,7 @@ class Timed:
         return line, line * -(-channels // self._lanes.c)
 
     def _steps_of_size(self) -> Ints:
-        """For each loop the factors of the size of W's tile that change when it turns, one multiplied a cycle."""
+        """The factors of the size of W's tile that change when each loop turns, one multiplied a cycle."""
         inner = [
             max((j for j, loop in enumerate(self._loops[: self._markers[1] + 1]) if loop.dim == dim), default=-1)
             for dim in WEIGHT_DIMS

@@ -146,7 +146,7 @@ def stack_cost(graph: Graph, stack: Stack) -> StackCost:
 
 
 def boundaries(graph: Graph, span: Span, factor: int) -> dict[int, tuple[int, ...]]:
-    """For each map of a stack, inputs included: 0, then the column at which each tile ends."""
+    """Boundaries in each map of a stack, inputs included: 0, then the column at which each tile ends."""
     axis = graph.line_axis(span)
     found: dict[int, tuple[int, ...]] = {}
     for number in [*graph.sources(span), *range(span.first, span.last + 1)][::-1]:

@@ -133,14 +133,14 @@ class Graph:
 
     @cached_property
     def readers(self) -> tuple[tuple[Edge, ...], ...]:
-        """For each map the edges to its readers."""
+        """The edges from each map to its readers."""
         return tuple(
             tuple(edge for edge in self.edges if edge.producer == number) for number in range(len(self.maps))
         )
 
     @cached_property
     def reads(self) -> tuple[tuple[Edge, ...], ...]:
-        """For each row the edges from its inputs, in their order."""
+        """The edges to each row from its inputs, in their order."""
         return tuple(
             tuple(edge for edge in self.edges if edge.consumer == number) for number in range(len(self.maps))
         )

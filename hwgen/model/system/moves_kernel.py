@@ -153,7 +153,8 @@ def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
 
 @inner
 def _place(row, c, p, beat, free):  # type: ignore[no-untyped-def]
-    """From a beat to a line. Returns whether it takes the beat; 0: no line, 1: one, 2: the last of its descriptor."""
+    """Place a beat in a line. Returns whether it takes the beat; 0: no line, 1: one, 2: the last of its
+    descriptor."""
     if not row[c + L_BUSY]:
         taken, gives = align(row, c, beat, free)
         return taken and beat, 0 if not gives else 2 if gives == 2 and row[c + N_ENDS] else 1

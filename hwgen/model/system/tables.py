@@ -50,7 +50,7 @@ under way, how many are, and how many of them have moved; whether it has rested 
 TO_ADDRESS, TO_HEADER, TO_PAYLOAD, TO_REGISTER, TO_WRITE, TO_START, TO_JOIN, TO_LEADERS = range(8)
 FIELDS = 10
 TOKENS = QUEUE + FIELDS * QUEUES
-"""By the queue that posts, then by the one that takes."""
+"""Tokens by the queue that posts, then by the one that takes."""
 POSTED, TAKEN, WAITING_FOR = TOKENS + 9, TOKENS + 12, TOKENS + 15
 """What each queue posts, takes and waits for in this cycle, a bit for each other one."""
 BUSY, WAITS, COMPUTED = TOKENS + 18, TOKENS + 21, TOKENS + 30

@@ -101,7 +101,7 @@ def _words(lane: int, elements: int) -> int:
 
 
 def lanes_of(base: int, plane: int, pitch: int, channels: int, rows: "range | list[int]") -> list[tuple[int, int]]:
-    """At which byte of a word these rows of all channels begin, and how many do."""
+    """The bytes of a word at which these rows of all channels begin, and how many do."""
     by_channel = Counter((base + channel * plane) % WORD_BYTES for channel in range(channels))
     by_row = Counter(row * pitch % WORD_BYTES for row in rows)
     found: Counter[int] = Counter()

@@ -25,7 +25,7 @@ def vector_steps(job: VectorJob) -> int:
 
 
 def vector_cycles(job: VectorJob) -> int:
-    """From the start to where the unit rests. Steps that need no word do not wait for one."""
+    """Cycles from the start to where the unit rests. Steps that need no word do not wait for one."""
     access = vector_access(job)
     waits = REQUEST_TO_ANSWER if access.inputs.words + access.table.words else 0
     return VECTOR_START + vector_steps(job) + waits + VECTOR_END

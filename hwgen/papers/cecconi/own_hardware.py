@@ -45,7 +45,8 @@ Tiles = Literal["none", "naive", "best"]
 Way = Literal["single", "halves", "ring"]
 WAYS: tuple[Way, ...] = ("single", "halves", "ring")
 ROWS, FILTERS = 8, 16
-"""Of a layer without buffering this part is computed, and its cycles are taken times as many: all of it is alike."""
+"""The part of a layer without buffering that is computed, and its cycles are taken times as many: all of it is
+alike."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def way_rows(
 
 
 def naive_tile(layer: Layer, cost: TransferCost, elements: int, wanted: float) -> Tile:
-    """Of all tiles that fill the memory the first whose cost is nearest to the wanted one."""
+    """The tile whose cost is nearest to the wanted one, the first of all that fill the memory."""
     y = np.arange(1, layer.output_height + 1)[:, None, None]
     x = np.arange(1, layer.output_width + 1)[None, :, None]
     m = np.arange(1, layer.outputs_per_group + 1)

@@ -69,7 +69,7 @@ def best_tiling(layer: Layer, cost: TransferCost, elements: int, kind: Kind) -> 
 
 
 def fullest_tiling(layer: Layer, cost: TransferCost, elements: int, kind: Kind) -> Tiling:
-    """Of the tiles that need most, and at most ``elements``, the cheapest."""
+    """The cheapest of the tiles that need most, and at most ``elements``."""
     if kind == "published":
         return min(_fitting(layer, cost, elements), key=lambda one: (-one.need, one.cost))
     y = np.arange(1, layer.output_height + 1)[:, None]

@@ -22,7 +22,7 @@ OURS = "default, to 64"
 CLOSE = 0.01
 """Parts of a printed figure within which one counts as reproduced: the figures have two to five digits."""
 LITTLE_MORE, ABOUT_THE_SAME = 1.2, 1.05
-"""Of the least memory: times the largest kernel, at most; times that of the other resolution, at most."""
+"""Limits of the least memory: times the largest kernel, at most; times that of the other resolution, at most."""
 MOST_TILES = 64
 TILING_GAIN, SMALL_GAIN = 20, 2
 """Times that tiling saves: more than; and what counts as a small effect, at most."""

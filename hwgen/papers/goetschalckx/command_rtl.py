@@ -39,7 +39,7 @@ def goetschalckx_measured(output: Path, results: Path, *, small: bool, as_json: 
 
 
 def _cases(*, small: bool) -> tuple[PipelineCase, ...]:
-    """Of the small stacks those without a second way of their skips."""
+    """The small stacks without a second way of their skips."""
     if small:
         return tuple(case for case in small_cases() if "_dram_" not in case.name)
     port = dram_port(DEFAULT)

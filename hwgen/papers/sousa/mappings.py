@@ -186,7 +186,7 @@ class _Loaded:
 
     @cached_property
     def _model(self) -> SystemModel:
-        """With a DRAM for the largest mapping, so that one build serves all."""
+        """The model with a DRAM for the largest mapping, so that one build serves all."""
         campaign, hardware = self._campaign, self._campaign.hardware
         programs = [compile_system(one, hardware, campaign.clusters, by, serial=True) for one, by in self._wanted]
         (system,) = {SystemParameters(one.programs[0].hardware, campaign.clusters) for one in programs}

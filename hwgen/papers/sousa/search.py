@@ -44,7 +44,8 @@ class Mapped(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Of all mappings of a slicing and a schedule: the fastest with bursts; and without: fullest, first, kindest."""
+    """The best of all mappings of a slicing and a schedule: the fastest with bursts; and without: fullest, first,
+    kindest."""
 
     burst: Mapped
     volume: Mapped
@@ -79,14 +80,15 @@ def search_mappings(layer: Layer, npu: Npu, reading: Reading = "exact") -> dict[
 
 # Rows of the tables, each of which is indexed by the size of a tile.
 TILES, TOUCHED, PART, WHOLE, OUT, OUT_PART, OUT_WHOLE, IN_TILE, FULL, REST = range(10)
-"""Of rows and columns, summed over all tiles: how many; inputs; bursts of tiles that are part of the map (rows: of
-one as wide as the map; columns: of one row); tiles that are all of it; outputs; the same of the outputs. Then the
-inputs of a whole tile; and of the largest slice, how many tiles are whole and the size of its last one if that is
-not."""
+"""Fields of rows and columns, summed over all tiles: how many; inputs; bursts of tiles that are part of the map
+(rows: of one as wide as the map; columns: of one row); tiles that are all of it; outputs; the same of the outputs.
+Then the inputs of a whole tile; and of the largest slice, how many tiles are whole and the size of its last one if
+that is not."""
 NUMBER, AMOUNT, FILTERS_BURSTS, MAPS_BURSTS, INPUTS_BURSTS, IN_CORE = range(6)
-"""Of filters, summed over all tiles: how many; filters; bursts of whole filters; of their outputs if those are whole
-maps; of as many whole input maps; and over the tiles of the largest slice, filters of a core. Of channels: tiles;
-channels; bursts of one filter's weights (0 if one tile has all channels); nothing; bursts of whole input maps."""
+"""Fields of filters, summed over all tiles: how many; filters; bursts of whole filters; of their outputs if those
+are whole maps; of as many whole input maps; and over the tiles of the largest slice, filters of a core. Of channels:
+tiles; channels; bursts of one filter's weights (0 if one tile has all channels); nothing; bursts of whole input
+maps."""
 
 
 class _Shape(NamedTuple):

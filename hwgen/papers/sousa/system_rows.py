@@ -11,11 +11,11 @@ from hwgen.papers.sousa.rows import MODELS, PUBLISHED
 __all__ = ["Cost", "SystemRow", "system_claims", "system_lines"]
 
 TOLERANCE = 0.01
-"""By which the burst-aware mapping may be slower."""
+"""The part by which the burst-aware mapping may be slower."""
 MODEL_WITHIN = 0.02
-"""By which the cycle model may differ from what was measured."""
+"""The part by which the cycle model may differ from what was measured."""
 BANDWIDTH = 0.8
-"""Of the lower roof: from there on a layer has reached it."""
+"""The part of the lower roof from which on a layer has reached it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Cost:
 
     @property
     def cycles(self) -> float:
-        """As measured, else by the cycle model."""
+        """Cycles as measured, else by the cycle model."""
         return self.predicted if self.measured is None else self.measured
 
     @property
@@ -175,7 +175,7 @@ def _model_claim(rows: Sequence[SystemRow], own: str) -> list[Claim]:
 
 
 def _errors(rows: Sequence[SystemRow]) -> list[tuple[float, str]]:
-    """By how much the model differs from each run, and of which layer."""
+    """The part by which the model differs from each run, and of which layer."""
     pairs = [(cost.error, row.layer) for row in rows for cost in (row.burst_aware, row.byte_counting)]
     return [(error, layer) for error, layer in pairs if error is not None]
 

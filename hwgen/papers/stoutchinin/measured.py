@@ -69,7 +69,7 @@ class MeasuredEngines:
 
     @property
     def ratio_32(self) -> float | None:
-        """As measured: partial sums of 32 bits."""
+        """The ratio as measured: partial sums of 32 bits."""
         return self.ratio(32)
 
     @property

@@ -73,7 +73,7 @@ def least_by_order(
     bits: Bits = EIGHT_BITS,
     orders: Sequence[str] | None = None,
 ) -> list[list[int | None]]:
-    """For each order its least bytes over all integer tile sizes at each buffer size.
+    """The least bytes of each order over all integer tile sizes at each buffer size.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def energy_of_cores(schedule: Schedule, hierarchy: Hierarchy, cores: int, shared
 
 
 def _sizes(schedule: Schedule, hierarchy: Hierarchy) -> dict[ArrayName, dict[str, int]]:
-    """By operand, the bytes of its memories by the name of the level, from the outside inward."""
+    """Sizes by operand: the bytes of its memories by the name of the level, from the outside inward."""
     return {
         operand: {level.name: level.size_for(operand) or 0 for level, _ in hierarchy.held(schedule, operand)}
         for operand in ARRAYS

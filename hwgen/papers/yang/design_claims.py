@@ -174,7 +174,7 @@ def _largest(rows: Sequence[CoreRow]) -> Claim:
 
 
 def _pairs(rows: Sequence[CoreRow]) -> dict[tuple[int, int], tuple[CoreRow, CoreRow]]:
-    """By schedule and cores, above one: with the larger memory shared, and with it split."""
+    """Pairs by schedule and cores, above one: with the larger memory shared, and with it split."""
     found = {}
     for row in rows:
         if row.cores > 1 and row.shared == row.large:

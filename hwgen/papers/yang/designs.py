@@ -58,7 +58,7 @@ class DesignTask:
     budgets: tuple[int, ...]
 
     def run(self) -> list[list[Fitted]]:
-        """For each budget what was found, the best first."""
+        """What was found for each budget, the best first."""
         return fitted_memories(self.layer, MemorySpace(MEMORIES, self.lanes, self.width), self.budgets)
 
 
@@ -140,7 +140,7 @@ class CoreRow:
 
     @property
     def large(self) -> Shared:
-        """Of inputs and weights the one whose last level is larger."""
+        """The one of inputs and weights whose last level is larger."""
         return "I" if self.last_bytes_i > self.last_bytes_w else "W"
 
 

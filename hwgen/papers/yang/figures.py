@@ -21,7 +21,7 @@ PARTS = [
     for memory, hatch, called in (("dram", "", "DRAM"), ("sram", "//", "on chip"))
     for operand in ARRAYS
 ]
-"""Of a row, what is drawn from the bottom upward: field, colour, hatch, label."""
+"""Parts of a row as they are drawn from the bottom upward: field, colour, hatch, label."""
 
 
 def _aside(axes: Axes) -> None:

@@ -133,7 +133,7 @@ def _block(stage: Any, schedule: Schedule, variables: dict[Dim, Any]) -> None:
 
 
 def _iterations(schedule: Schedule) -> list[int]:
-    """Of each loop of `nest_order`, the most of any execution."""
+    """Iterations of each loop of `nest_order`, the most of any execution."""
     left: dict[Dim, int] = dict(schedule.layer.loop_extents)
     found = []
     for split in nest_order(schedule):

@@ -67,7 +67,7 @@ class Fitted:
 
     @property
     def bytes(self) -> int:
-        """Of all memories but the DRAM."""
+        """Bytes of all memories but the DRAM."""
         return sum(level.total or 0 for level in self.hierarchy.inner)
 
 
@@ -139,7 +139,7 @@ def _anneal(t, curve, outermost, budget, seed, iterations, hot, cold, markers, h
 def fitted_memories(
     layer: Layer, space: MemorySpace, budgets: Sequence[int], *, effort: float = 1.0
 ) -> list[list[Fitted]]:
-    """For each budget of bytes, ascending, the schedules of the different runs, that of least energy first.
+    """Schedules for each budget of bytes, ascending: those of the different runs, that of least energy first.
 
     Equal input gives equal output. No budget above 16 MB, where a memory is a DRAM.
     """

@@ -41,7 +41,7 @@ PUBLISHED: dict[str, tuple[str, float, float, float, float]] = {
 NOT_IN_B = ("conv3_3", "conv4_3", "conv5_3")
 """The convolutions by which VGGNet-D is deeper than VGGNet-B (Simonyan and Zisserman 2014, Table 1)."""
 BYTES = 2
-"""Of a coefficient in Table 1."""
+"""Bytes of a coefficient in Table 1."""
 
 
 @dataclass(frozen=True)

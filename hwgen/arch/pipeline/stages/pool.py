@@ -67,5 +67,5 @@ class GlobalPoolStage(SingleMapStage):
         return maps[self.reads].channels // self.lanes
 
     def settings(self, maps: Maps) -> tuple[Setting, ...]:
-        """For an average its division."""
+        """The division of an average."""
         return _AVERAGE if self.kind == "average" else ()

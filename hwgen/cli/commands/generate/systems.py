@@ -104,5 +104,5 @@ def print_systems(generated: Sequence[GeneratedSystem]) -> None:
 
 
 def _parts(program: SystemProgram) -> tuple[int, int]:
-    """Into how many parts the output's channels and rows are shared."""
+    """The numbers of parts into which the output's channels and rows are shared."""
     return len({share.outputs for share in program.shares}), len({share.rows for share in program.shares})

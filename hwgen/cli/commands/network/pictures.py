@@ -31,7 +31,7 @@ class Pixels:
 
     @property
     def text(self) -> str:
-        """As a formula."""
+        """The text as a formula."""
         mean, std = (", ".join(f"{one:g}" for one in values) for values in (self.mean, self.std))
         return f"(pixel - {mean}) / {std}"
 

@@ -98,7 +98,7 @@ class _Done:
 
     @property
     def zeros(self) -> dict[str, float]:
-        """By node, the part of its multiplications that the model's operator does not have."""
+        """The part of each node's multiplications that the model's operator does not have."""
         return {one.node.name: one.zero_share for one in self.plan.layers if one.zero_share}
 
     @property

@@ -192,7 +192,7 @@ class InputFetcher(wiring.Component):
     def _step(
         self, m: Module, tile: FetchedTile, line: FetchedLine, begin: RowBegin, active: Signal, steps: Signal
     ) -> None:
-        """To the next word, line, row or tile."""
+        """Step to the next word, line, row or tile."""
         settings, p = self.settings, self.parameters
         ahead, within = split(self._word, settings.stride_x)
         if p.wide:
@@ -250,7 +250,7 @@ class InputFetcher(wiring.Component):
         return Mux(self.settings.wide, whole // 2, whole) if self.parameters.byte_planes else whole
 
     def _address(self, m: Module, tile: FetchedTile, line: FetchedLine, begin: RowBegin) -> Signal:
-        """Of the next word, in the shared memory: by one adder, whatever begins with it."""
+        """The address of the next word in the shared memory, by one adder for words, lines, rows and tiles."""
         address = Signal.like(line.address, name="next_address")
         before, distance = Signal.like(address), Signal.like(address)
         with m.If(begin.loads):

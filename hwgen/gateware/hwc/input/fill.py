@@ -166,7 +166,7 @@ class InputFill(wiring.Component):
                 m.d.comb += self.upper.eq(self._picked(self.i_word.payload.data, 8, first, upper=True))
 
     def _phase_of(self, byte: int) -> Value:
-        """Of the column of a byte, counted from the word's first column, whose phase is taken to be 0."""
+        """The phase of a byte's column, counted from the word's first column, whose phase is taken to be 0."""
         narrow = residue(byte, self.stride_x)
         return Mux(self.wide, residue(byte // 2, self.stride_x), narrow) if self.parameters.wide else narrow
 

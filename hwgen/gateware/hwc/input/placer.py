@@ -35,7 +35,7 @@ class _Product:
 
     @property
     def whole(self) -> Value:
-        """With both parts."""
+        """The address with both parts."""
         return self.value + (self._above << FACTOR_BITS)
 
     def of(self, a: Value, b: Value) -> list[Assign]:
@@ -208,7 +208,7 @@ class InputPlacer(wiring.Component):
         stays: tuple[Value, Value],
         address: "_Address",
     ) -> None:
-        """From loops to rows, columns and the channel's address."""
+        """Begin a tile: from the loops to rows, columns and the channel's address."""
         settings = self.settings
         channel, keeps = self._seek(m, walk, *stays)
         m.d.comb += self._tile.channels.eq(walk.channels)
@@ -357,8 +357,8 @@ class InputPlacer(wiring.Component):
 
     @contextmanager
     def _moved(self, m: Module, columns: TileColumns, ring: _Ring) -> Iterator[Value]:
-        """Where new rows are written. A tile that slides begins as far after the previous one as its lines do; nothing
-        happens until its columns are placed, when this is known."""
+        """Where new rows are written. A tile that slides begins as far after the previous one as its lines do;
+        nothing happens until its columns are placed, when this is known."""
         if self._slid is None:
             yield ring.write
             return
@@ -375,6 +375,6 @@ class InputPlacer(wiring.Component):
 
 
 def _moved(value: Value, by: Value, back: Value) -> Value:
-    """On by a number, or ``back`` by it, modulo a power of two, with one adder."""
+    """A value moved on by a number, or ``back`` by it, modulo a power of two, with one adder."""
     carried = Cat(back, by ^ back.replicate(len(value)))
     return (Cat(C(1, 1), value) + carried)[1 : 1 + len(value)]

@@ -206,7 +206,7 @@ class VectorPort(wiring.Component):
         return read.data
 
     def _second_words(self, m: Module, step: Step, channel: Value) -> Value:
-        """Of a record, the multiplier and shift of a channel of the vector."""
+        """The second word of a record: multiplier and shift of a channel of the vector."""
         p, width = self.parameters, CHANNEL_SCALE.size
         enable = self._answers & (step.kind == VectorMove.FETCH_BIAS) & self._received.channel[0]
         if p.vector_lanes.m == 1:

@@ -92,7 +92,7 @@ class Lanes:
 
     @property
     def wide_line(self) -> Value:
-        """As `line`, of the lanes for 16-bit operands."""
+        """The line as `line` has it, of the lanes for 16-bit operands."""
         return ((self.channel << log2(self._parameters.wide_lanes.y)) | self.row)[: self._bits]
 
 
@@ -211,7 +211,7 @@ class Step:
         return ends_channel
 
     def _take_first(self, m: Module, start: Value, move: wiring.PureInterface) -> None:
-        """As the first step of a move finds it."""
+        """Set the state that the first step of a move finds."""
         p = self._parameters
         all_outputs = C((1 << p.requantisers) - 1, p.requantisers)
         m.d.sync += [
@@ -286,5 +286,5 @@ def group_bits(parameters: HwcParameters) -> int:
 
 
 def log2(power: int) -> int:
-    """Of a power of two."""
+    """The logarithm of a power of two."""
     return power.bit_length() - 1

@@ -1,4 +1,4 @@
-"""Between a vector and the words that it is made of: four outputs become bytes of a word, or one sum is a word."""
+"""Conversion between a vector and its words: four outputs become bytes of a word, or one sum is a word."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,11 +17,11 @@ from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling
 __all__ = ["IN_LUTS", "TOTAL_BITS", "Leaving", "value_bits"]
 
 WAITING_BYTES = WORD_BYTES - 1
-"""Of a word that is not full yet, at most."""
+"""Most bytes of a word that is not full yet."""
 REST_BITS = 10
-"""Of a sum that was shifted right and is to be clipped to 8 bits."""
+"""Bits of a sum that was shifted right and is to be clipped to 8 bits."""
 TOTAL_BITS = 33
-"""Of a sum with its bias."""
+"""Bits of a sum with its bias."""
 FEW_LINES = 2
 """Rows of lanes whose waiting outputs are in registers."""
 IN_LUTS = {"ram_style": "distributed"}
@@ -156,7 +156,7 @@ class Leaving:
         return front
 
     def _pass(self, m: Module, moves: Value, goes: Value) -> None:
-        """From stage to stage before the last one."""
+        """Pass steps from stage to stage, up to the last one."""
         if not self._parameters.scaling:
             return
         with m.If(goes):

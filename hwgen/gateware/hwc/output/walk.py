@@ -157,7 +157,7 @@ class OutputWalk(wiring.Component):
 
 
 def _modulo(value: Value, depth: Value | int) -> Value:
-    """For a value below twice the depth."""
+    """The value modulo the depth, for values below twice the depth."""
     return Mux(value >= depth, value - depth, value)
 
 

@@ -31,7 +31,7 @@ def place_in_row(parameters: HwcParameters) -> data.StructLayout:
 
 
 class WideWords(wiring.Component):
-    """Between a port of 32 bits and a wider one.
+    """Joins the accesses of a port of 32 bits to those of a wider one.
 
     Words that are written wait until theirs of the port is complete, or their row ends: a place for each row of
     lanes. Words of a row that are read follow each other: the first one of each word of the port reads all of them,
@@ -120,7 +120,7 @@ class WideWords(wiring.Component):
         return joined, leaves
 
     def _read_enable(self, sub: Value) -> Value:
-        """Of the words that are read together: from the present one on, as many as the row has."""
+        """Enables of the words that are read together: from the present one on, as many as the row has."""
         end = sub + self.place.left
         return Cat(((sub <= i) & (end > i)).replicate(WORD_BYTES) for i in range(self._words))
 

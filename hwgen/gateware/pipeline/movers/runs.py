@@ -30,7 +30,7 @@ def run_burst_layout(parameters: MoverParameters) -> data.StructLayout:
 
 
 class _Lead(wiring.Component):
-    """By how many lines what writes a map is ahead of what reads it, line by line and tile by tile.
+    """The lines by which the writer of a map is ahead of its reader, line by line and tile by tile.
 
     A tile without runs counts as all of its lines, as soon as all that was written before is in the DRAM. Of two
     streams in the same tile the one that reads is behind; one that reads what the tile before has written may be

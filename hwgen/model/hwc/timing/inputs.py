@@ -173,7 +173,8 @@ def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[n
 
 @inner_unchecked
 def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, slid):  # type: ignore[no-untyped-def]
-    """As `_fetch`, with strides. A word waits for a place among the outstanding ones, and until its line has room."""
+    """The fetch of `_fetch`, with strides. A word waits for a place among the outstanding ones, and until its line
+    has room."""
     requested, free, earlier = pushed, stream.free, stream.drop
     for row in range(rows):
         for channel in range(channels):

@@ -122,7 +122,7 @@ def _move_walk(block, nest, walk, cycles, j, distance):  # type: ignore[no-untyp
 
 @inner_unchecked
 def repeat(block, nest, state, walk, saved, kept, now, j, position, left):  # type: ignore[no-untyped-def]
-    """At the end of an iteration of loop j at ``position``, ``left`` before its last: iterations that need no play.
+    """Iterations that need no play, at the end of one of loop j at ``position``, ``left`` before its last.
 
     ``kept``: of this loop; ``now`` is room for a relative state. The state is moved on by as many iterations as it
     returns.
