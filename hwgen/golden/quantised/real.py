@@ -31,8 +31,9 @@ FUNCTION = 16
 OTHERS = 64
 """Roundings that an operator without a rule is granted, of the greatest value that it makes."""
 SURE = 6
-"""The error of a sum of n terms, as a multiple of the root of n roundings of the sum of their sizes, is within this, but for one in fifty million (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4);
-at most n of them in any case."""
+"""The error of a sum of n terms, as a multiple of the root of n roundings of the sum of their sizes, is within this,
+but for one in fifty million (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4); at most n of them in
+any case."""
 
 EXACT = frozenset(("Abs", "Clip", "Identity", "Max", "Min", "Neg", "Relu", "Sign", "Floor", "Ceil", "Round"))
 """Element-wise operators that do not round to float32."""
