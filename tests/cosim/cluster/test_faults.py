@@ -120,9 +120,60 @@ def place(commands: list[Command], index: int) -> int:
     return PROGRAM.layout.program + 4 * len(encode(commands[:index]))
 
 
-def test_the_layer_itself_passes() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _reset() -> None:
+    """A reset, and the layer: what every test begins after."""
     assert run_cluster(model(), replace(job("first"), reset=True)).done
+
+
+def test_the_layer_passes_again_without_a_reset() -> None:
     assert run(job("again")).done
+
+
+def test_at_an_interrupt_nothing_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every access to the DRAM has been answered, and no other one comes: with the program done, failed, aborted."""
+    dut = model()
+    clock = dut.run
+    seen = 0
+
+    def watched(cycles: int, *, until_finished: bool = False) -> int:
+        nonlocal seen
+        passed = clock(cycles, until_finished=True) if until_finished else 0
+        for _ in range(0 if until_finished else cycles):
+            passed += clock(1)
+            assert not (dut.get("irq") and dut.get("under_way", "harness.dram"))
+        seen += dut.get("irq")
+        return passed
+
+    monkeypatch.setattr(dut, "run", watched)
+    partial = PROGRAM.layout.partial
+    slow = replace(job("slow"), axi_stalls=(60,) * 5, timing=Dram(latency=40))
+    cases = [replace(slow, abort_after=after) for after in range(200, 2000, 300)]
+    cases += [replace(slow, axi_error=(kind, 2, partial.base + partial.size // 2)) for kind in ("read", "write")]
+    assert run_cluster(dut, slow).done
+    for case in cases:
+        assert run_cluster(dut, case).registers["status"] & 0xFF == Status.FAILED, case
+    assert seen > len(cases)
+
+
+def test_nothing_is_offered_in_a_reset_in_the_middle_of_a_run_nor_right_after_it() -> None:
+    """The monitor of the DRAM's port finds no breach; the next program runs as if nothing had happened."""
+    dut, rng = model(), Random("resets")
+    for cycles in sorted(rng.sample(range(20, 1500), 10)):
+        stalls = tuple(rng.choice((0, 150, 250)) for _ in range(5))
+        given = replace(job(f"reset after {cycles}"), cycle_limit=cycles, axi_stalls=stalls)
+        assert run_cluster(dut, given).timed_out
+        while not dut.get("offered", "harness.dram"):
+            assert dut.run(1)
+            assert not dut.get("irq"), given.name
+        dut.set(rst=1)
+        dut.run(20)
+        dut.set(rst=0)
+        dut.run(20)
+        assert dut.get("violations", "harness.dram") == 0, given.name
+        after = run_cluster(dut, job(f"after {given.name}"))
+        assert after.done
+        assert np.array_equal(PROGRAM.output(after.memory), EXPECTED), after.name
 
 
 @pytest.mark.parametrize("code", [2, 3])
