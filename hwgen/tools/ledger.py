@@ -1,5 +1,6 @@
 """A file of results, one line each, written as soon as a result arrives, so that a killed process loses none."""
 
+import errno
 import fcntl
 import json
 import os
@@ -49,9 +50,15 @@ class Ledger:
         sys.stderr.write(f"{line}: not believed, made anew where it is wanted\n")
 
     def add(self, key: str, entry: Mapping[str, Any]) -> None:
-        """Append one line; several processes may do so at the same time."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Append one line; several processes may do so at the same time. An `OSError` names the file."""
         line = sealed({"key": key, **entry}, indent=None).encode()
+        try:
+            self._append(line)
+        except OSError as error:  # of a full disk it does not say what was written
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
+
+    def _append(self, line: bytes) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             end = file.seek(0, os.SEEK_END)
@@ -61,7 +68,7 @@ class Ledger:
                     line = b"\n" + line  # a torn line remains a line of its own, and is ignored
             written = file.write(line)
             if written != len(line):
-                raise OSError(f"{self.path}: only {written} of {len(line)} bytes were written")
+                raise OSError(errno.ENOSPC, f"only {written} of {len(line)} bytes were written")
             os.fsync(file.fileno())
 
 

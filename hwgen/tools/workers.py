@@ -156,6 +156,9 @@ def _serve(connection: Connection) -> None:
         except (ToolError, InputError) as error:
             connection.send(("failed", str(error), 0.0))
             continue
+        except OSError as error:  # a full disk, a folder that cannot be written to
+            connection.send(("failed", f"{error.filename or function.__name__}: {error.strerror or error}", 0.0))
+            continue
         connection.send(("finished", value, _cpu_seconds() - began))
 
 
