@@ -24,9 +24,13 @@ IN_EVERY_RUN, NIGHTLY, SIMULATED, NETWORKS = (8, 9, 12), 200, 60, 20
 MACS = 3000
 UNFITTED = 0.2
 """Share of the draws whose layers may need other values than the `constants` of the hardware."""
-SIMULATORS = ("icarus", "icarus", "verilator")
-"""For HWCs in turn: Icarus, which has nothing to build, takes a seventh of the time. Clusters run in Verilator."""
-REASONS = (r"layer\d: (stride_[yx]|group_outputs): the hardware is fitted to 1, got \d+",)
+OTHERWISE = r"(stride_[yx]|group_outputs): the hardware is fitted to [12], got \d+"
+REASONS = (
+    rf"layer\d: {OTHERWISE}",
+    # Tiles of a cluster may be of the fitted size where the layer is not, so that they are searched.
+    rf"layer(\d): no schedule was found that these HWCs run; of the last one: layer\1: {OTHERWISE}",
+    rf".*drawn\.onnx: expected layers with weights that drawn_\d+ runs, got (\w+: {OTHERWISE}(; |$))+",
+)
 """Why hardware may not run a drawn layer or network, as the whole message is. Any other refusal is a fault."""
 
 
@@ -55,7 +59,12 @@ def done(answer: Answer) -> bool:
     return False
 
 
-def chain(run: Run, number: int, folder: Path, simulator: str | None = None) -> bool:
+def simulator_of(number: int, *, clustered: bool) -> str:
+    """Icarus for two of three HWCs: it builds nothing, which takes most of the time. Clusters run in Verilator."""
+    return "verilator" if clustered or number % 3 == 0 else "icarus"
+
+
+def chain(run: Run, number: int, folder: Path, *, simulated: bool) -> bool:
     """schedule -> predict (-> generate, cosim, cosim --program); whether the hardware runs the layers."""
     layers, hardware = files(number, folder)
     data = yaml.safe_load(hardware.read_text(encoding="utf-8"))
@@ -72,9 +81,9 @@ def chain(run: Run, number: int, folder: Path, simulator: str | None = None) -> 
     for one, two in zip(entries, predictions, strict=True):
         for key in ("layer", "file", "counts", "total_bytes", "total_with_bias"):
             assert one[key] == two[key], key
-    if simulator is None:
+    if not simulated:
         return True
-    sim = ("--sim", "verilator" if "cluster" in data else simulator, "--json")
+    sim = ("--sim", simulator_of(number, clustered="cluster" in data), "--json")
     assert done(run("generate", layers, "--hardware", hardware, "-o", folder / "rtl", "--json"))
     ours = judged(run("cosim", layers, "--hardware", hardware, *sim))
     theirs = judged(run("cosim", "--program", folder / "rtl", *sim))
@@ -108,28 +117,32 @@ def judged(answer: Answer) -> list[dict[str, Any]]:
     "number", [one if one in IN_EVERY_RUN else pytest.param(one, marks=pytest.mark.nightly) for one in range(NIGHTLY)]
 )
 def test_what_is_scheduled_is_predicted(run: Run, tmp_path: Path, number: int) -> None:
-    chain(run, number, tmp_path)
+    chain(run, number, tmp_path, simulated=False)
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("icarus")
 @pytest.mark.parametrize("number", range(SIMULATED))
 def test_what_is_generated_runs(run: Run, tmp_path: Path, number: int) -> None:
-    chain(run, number, tmp_path, SIMULATORS[number % len(SIMULATORS)])
+    chain(run, number, tmp_path, simulated=True)
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("icarus")
 @pytest.mark.parametrize("number", range(NETWORKS))
 def test_a_quantised_network_runs(run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str], number: int) -> None:
     """On hardware that scales sums, with order and memories."""
     rng, numbers = Random(f"network {number}"), np.random.default_rng(number)
     drawn = (random_hardware(rng) for _ in range(1000))
+    fitted = rng.random() < UNFITTED
     fit = (one for one in drawn if one.requantisation == "scaled" and one.order and one.buffers)
-    save_hardware(next(fit), tmp_path / "hardware.yaml")
+    machine = next(one for one in fit if fitted or one.constants is None)
+    save_hardware(machine, tmp_path / "hardware.yaml")
     quantised_model(numbers, random_model(numbers), tmp_path / "drawn.onnx")
     capfd.readouterr()  # what the quantiser says
     answer = run(
         "run", tmp_path / "drawn.onnx", "--hardware", tmp_path / "hardware.yaml", "--seed", number,
-        "-o", tmp_path / "out", "--json",
+        "-o", tmp_path / "out", "--sim", simulator_of(number, clustered=machine.cluster is not None), "--json",
     )  # fmt: skip
     if done(answer):
         assert answer.json["exact"]
