@@ -22,13 +22,13 @@ from examples.accelerator import HARDWARE
 from examples.light import MODELS, folded, with_weights
 from examples.quantising import quantise as quantised
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.clustered.forecast import forecast_of
-from hwgen.campaigns.clustered.plan import plan_cluster
-from hwgen.campaigns.placement import possible_placement
 from hwgen.golden.quantised.comparison import run_beside
 from hwgen.golden.quantised.execution import execute
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import View
+from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.lower.network.forecast import forecast_of
+from hwgen.lower.network.placement import possible_placement
 from hwgen.readers.integers.reader import read_quantised
 
 SHARE, SECONDS = 0.99, 10.0

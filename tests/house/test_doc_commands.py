@@ -36,7 +36,7 @@ EXCEPTIONS = {
     "make test": "runs this test",
     "make bench": "takes longer than the tests, and needs an idle machine",
     "make examples": "takes minutes and downloads; what they are made of has tests of its own",
-    "make regress": "takes hours; the campaigns have tests of their own",
+    "make regress": "takes hours; the regressions have tests of their own",
     "apt install iverilog": "installs for the whole machine",
     "apt install liblz4-dev zlib1g-dev": "installs for the whole machine",
     "hwgen schedule --min-utilisation": "names an option",

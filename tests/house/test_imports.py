@@ -28,7 +28,6 @@ ROOMS: dict[str, set[str]] = {
 }
 BELOW_COSIM = set(ROOMS) - {"hwgen", "hwgen.synth", "hwgen.report"}
 ROOMS["cosim"] = BELOW_COSIM
-ROOMS["hwgen.campaigns"] = {*BELOW_COSIM, "cosim"}
 ROOMS["hwgen.cli"] = set(ROOMS)
 ROOMS["hwgen.studies"] = set(ROOMS)
 ROOMS["hwgen.papers"] = set(ROOMS)

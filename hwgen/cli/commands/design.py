@@ -8,7 +8,6 @@ import typer
 import hwgen.ir
 import hwgen.model
 import hwgen.search
-from hwgen.campaigns.network import weighted
 from hwgen.cli.commands.design_clusters import cores_of, design_cluster
 from hwgen.cli.console import Json, buffer_sizes, claim_folder, note, print_json, print_table, progress, size_text
 from hwgen.cli.coverage import Partial, covered, tell_activations
@@ -21,6 +20,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.memory.energy import TABLES
 from hwgen.ir.memory.hierarchy import Hierarchy, save_hierarchy
 from hwgen.ir.schedule import Bits, Schedule, save_schedule
+from hwgen.lower.network.layers import weighted
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.report.design_front import front_picture
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_tasks

@@ -9,8 +9,9 @@ import numpy as np
 
 from hwgen.arch.layout import Region
 from hwgen.ir.names import c_name
+from hwgen.lower.network.exchange import Tensor
 
-__all__ = ["REGIONS", "Tensor", "Write", "c_bytes", "c_program", "c_programs", "c_tiles"]
+__all__ = ["REGIONS", "Write", "c_bytes", "c_program", "c_programs", "c_tiles"]
 
 WORDS_A_LINE, BYTES_A_LINE = 8, 16
 REGIONS = {
@@ -32,24 +33,6 @@ class Write:
     def line(self) -> str:
         """The element of an array of them."""
         return f"    {{0x{self.address:03x}u, 0x{self.value:x}u, {int(self.in_memory)}u}}, /* {self.name} */"
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """An input or an output of a network: bytes of int8, each of which stands for scale * (byte - zero_point)."""
-
-    name: str
-    region: Region
-    scale: float
-    zero_point: int
-    shape: tuple[int, ...]
-
-    def line(self) -> str:
-        """The element of an array of them."""
-        scale, shape = str(np.float32(self.scale)), " x ".join(map(str, self.shape))
-        name = re.sub(r"[^\w.:-]", "_", self.name, flags=re.ASCII)
-        region = f"{{0x{self.region.base:x}u, {self.region.size}u}}"
-        return f"    {{{region}, {scale}f, {self.zero_point}}}, /* {name}: {shape} */"
 
 
 def c_program(
@@ -96,7 +79,7 @@ def c_program(
     content += ["};"]
     for array, entries in ((array, entries) for array, entries in (tensors or {}).items() if entries):
         content += ["", f"static const struct hwgen_tensor {name}_{array}[] = {{"]
-        content += [*(entry.line() for entry in entries), "};"]
+        content += [*map(_tensor_line, entries), "};"]
     return "\n".join([*lines, *_guarded(name, f"{folder}{block}_driver.h", content)])
 
 
@@ -142,3 +125,11 @@ def _guarded(name: str, include: str, content: Sequence[str]) -> list[str]:
 def _words(words: Sequence[int]) -> list[str]:
     rows = (words[first : first + WORDS_A_LINE] for first in range(0, len(words), WORDS_A_LINE))
     return ["    " + " ".join(f"0x{word:08x}u," for word in row) for row in rows]
+
+
+def _tensor_line(tensor: Tensor) -> str:
+    """The element of an array of them."""
+    scale, shape = str(np.float32(tensor.scale)), " x ".join(map(str, tensor.shape))
+    name = re.sub(r"[^\w.:-]", "_", tensor.name, flags=re.ASCII)
+    region = f"{{0x{tensor.region.base:x}u, {tensor.region.size}u}}"
+    return f"    {{{region}, {scale}f, {tensor.zero_point}}}, /* {name}: {shape} */"

@@ -1,1 +1,1 @@
-"""From the layers of a network to programs of one cluster, and to one image of its DRAM."""
+"""A quantised network on one HWC or a cluster: what runs where and when, places in the DRAM, programs."""

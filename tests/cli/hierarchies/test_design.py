@@ -8,8 +8,8 @@ import pytest
 
 import hwgen.cli.commands.design as command
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.clustered.plan import plan_cluster
 from hwgen.ir.builtin import named_file
+from hwgen.lower.network.cluster_plan import plan_cluster
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import Run, refused
 from tests.readers.integers.models import Draft

@@ -86,7 +86,7 @@ def test_programs_on_a_cluster(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     ((name, file),) = document["outputs"].items()
     np.testing.assert_array_equal(np.load(out / file), np.load(tmp_path / "reference" / beside["outputs"][name]))
 
-    from hwgen.campaigns.clustered import run as clustered
+    from cosim.network import on_cluster as clustered
 
     right = clustered._operand
     monkeypatch.setattr(clustered, "_operand", lambda layer, operand: right(layer, operand) + np.int8(1))
@@ -96,7 +96,7 @@ def test_programs_on_a_cluster(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_wrong_layer_is_found(run: Run, tmp_path: Path, hardware: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hwgen.campaigns import network
+    from cosim.network import on_hwc as network
 
     right = network._input
     monkeypatch.setattr(network, "_input", lambda one, tensors: right(one, tensors) + np.int8(1))

@@ -20,7 +20,6 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.control import Control, Status
-from hwgen.campaigns.clustered.plan import plan_cluster
 from hwgen.cli.commands.generate import networks
 from hwgen.export.cluster_program import ClusterProgramFile
 from hwgen.export.driver.files import driver_files
@@ -30,6 +29,7 @@ from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, save_hardware
 from hwgen.ir.network.kinds import Dequantise, Quantise
+from hwgen.lower.network.cluster_plan import plan_cluster
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import Run, refused
 from tests.cosim.driver.test_drivers import OK, STRICT, checked, compiled, connected, driven

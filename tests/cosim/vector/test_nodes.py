@@ -22,7 +22,7 @@ HWC = HwcParameters(
     bias_words=64, scaled=True, cluster=True,
 )  # fmt: skip
 CLUSTER = ClusterParameters(HWC, hwcs=2, tcdm_bytes=1 << 14, vector=True)
-"""The one on which `tests.campaigns.clustered.test_run` runs networks, so that it is built once."""
+"""The one on which `tests.cosim.network.test_on_cluster` runs networks, so that it is built once."""
 TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 
 

@@ -17,9 +17,10 @@ from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.arch.registers.vector import vector_registers
 from hwgen.arch.system import SystemParameters
 from hwgen.export.driver.files import driver_files
-from hwgen.export.driver.programs import REGIONS, Tensor, Write, c_bytes, c_program, c_programs, c_tiles
+from hwgen.export.driver.programs import REGIONS, Write, c_bytes, c_program, c_programs, c_tiles
 from hwgen.export.registers.files import register_files
 from hwgen.export.system import system_header
+from hwgen.lower.network.exchange import Tensor
 from tests.export.test_hwc import PARAMETERS
 from tests.export.test_pipeline import every_kind
 

@@ -9,10 +9,6 @@ from pathlib import Path
 import typer
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.campaigns.clustered.exchange import HostNode, host_nodes, inputs_of, outputs_of
-from hwgen.campaigns.clustered.forecast import forecast_of
-from hwgen.campaigns.clustered.plan import ClusterPlan, Stretch, plan_cluster
-from hwgen.campaigns.network import refusals, weighted
 from hwgen.cli.commands.generate.folders import Contents
 from hwgen.cli.console import is_given, note, print_json, print_table, printable, progress
 from hwgen.cli.workload import read_hardware
@@ -24,6 +20,10 @@ from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import plain_name
 from hwgen.ir.network.kinds import Dequantise, Quantise
+from hwgen.lower.network.cluster_plan import ClusterPlan, Stretch, plan_cluster
+from hwgen.lower.network.exchange import HostNode, host_nodes, inputs_of, outputs_of
+from hwgen.lower.network.forecast import forecast_of
+from hwgen.lower.network.layers import refusals, weighted
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.readers.onnx.reader import is_quantised
 

@@ -5,8 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hwgen.campaigns.network import weighted
-from hwgen.campaigns.placement import Placement, placement, plan_on, possible_placement
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import Json, claim_folder, note, print_json, print_table, printable, progress
@@ -17,6 +15,8 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware as Machine
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Node
+from hwgen.lower.network.layers import weighted
+from hwgen.lower.network.placement import Placement, placement, plan_on, possible_placement
 from hwgen.readers.integers.reader import read_quantised
 
 __all__ = ["judgement", "network", "runtime_document"]

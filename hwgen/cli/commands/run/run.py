@@ -11,17 +11,8 @@ from numpy.typing import NDArray
 
 from cosim.hwc.comparison import LayerResult
 from cosim.network.nodes import NodeResult
-from hwgen.campaigns.clustered.plan import ClusterPlan
-from hwgen.campaigns.clustered.run import RanProgram, run_clustered
-from hwgen.campaigns.network import (
-    NetworkPlan,
-    RanLayer,
-    network_values,
-    refusals,
-    run_network,
-    weighted,
-)
-from hwgen.campaigns.placement import Placement, placement, plan_on
+from cosim.network.on_cluster import RanProgram, run_clustered
+from cosim.network.on_hwc import RanLayer, network_values, run_network
 from hwgen.cli.commands.cosim import Jobs, Sim, print_failures
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std, judgement, runtime_document
@@ -43,6 +34,10 @@ from hwgen.golden.quantised.execution import checked_inputs, execute, images, jo
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import View
+from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.hwc_plan import NetworkPlan
+from hwgen.lower.network.layers import refusals, weighted
+from hwgen.lower.network.placement import Placement, placement, plan_on
 from hwgen.model.system.times import QueueName
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.report.run.page import run_page

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.placement import ANY_CLUSTER, Placement, placement, plan_on, possible_placement
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.network.graph import Graph
+from hwgen.lower.network.placement import ANY_CLUSTER, Placement, placement, plan_on, possible_placement
 from hwgen.readers.integers.reader import read_quantised
 from tests.readers.integers.models import Draft
 

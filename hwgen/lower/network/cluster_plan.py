@@ -14,9 +14,6 @@ from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import aligned
 from hwgen.arch.requantisation import bias_records, record_bytes
 from hwgen.arch.weights.packing import pack_weights
-from hwgen.campaigns.clustered.order import NodeOrder, ordered, turns
-from hwgen.campaigns.clustered.resident import Kept, KeptMaps, choose_kept, feature_map
-from hwgen.campaigns.network import layer_of, weighted
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
@@ -38,8 +35,11 @@ from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.network.layers import layer_of, weighted
+from hwgen.lower.network.order import NodeOrder, ordered, turns
 from hwgen.lower.network.parts import LayerPart, VectorPart
 from hwgen.lower.network.program import NetworkProgram
+from hwgen.lower.network.resident import Kept, KeptMaps, choose_kept, feature_map
 from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector

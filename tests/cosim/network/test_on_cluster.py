@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.network.on_cluster import RanProgram, run_clustered
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.clustered.plan import ClusterPlan, plan_cluster
-from hwgen.campaigns.clustered.run import RanProgram, run_clustered
 from hwgen.golden.quantised.execution import checked_inputs, execute, images
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.lower.network.cluster_plan import ClusterPlan, plan_cluster
 from hwgen.readers.integers.reader import read_quantised
 from tests.cosim.vector.test_nodes import CLUSTER
 from tests.random.quantised import quantised_model, random_model

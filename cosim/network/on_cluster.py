@@ -17,20 +17,20 @@ from cosim.hwc.comparison import LayerResult
 from cosim.hwc.layer_data import LayerData
 from cosim.hwc.results import dump_layer
 from cosim.network.nodes import NodeResult, compared_vector
+from cosim.network.on_hwc import RanLayer
 from cosim.network.run import LayerSample, NetworkRun, run_program
 from cosim.sim.build import LONG
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
-from hwgen.campaigns.clustered.order import turns
-from hwgen.campaigns.clustered.plan import ClusterLayer, ClusterPlan, Stretch
-from hwgen.campaigns.network import RanLayer
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.ir.counts import Access
 from hwgen.ir.names import file_names
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, Product
 from hwgen.ir.network.tensors import Int8
+from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan, Stretch
+from hwgen.lower.network.order import turns
 from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.lower.network.program import PartTimes
 from hwgen.model.hierarchy.devices import prices_of
@@ -103,7 +103,7 @@ def run_clustered(
     machine = plan.stretches[0].program.hardware
     times = [stretch.program.part_times(timing) for stretch in plan.stretches]
     long = len(images) * sum(whole.total for _, whole in times) > LONG if fast is None else fast
-    model = load_cluster(machine, dram_log2=dram_depth(plan.size // 4 + 1), fast=long)
+    model = load_cluster(machine, dram_log2=dram_depth(plan.size // WORD_BYTES + 1), fast=long)
     one = _Runner(graph, plan, model, timing, times, len(images), stalls, folder, progress)
     ran: list[RanProgram] = []
     values: list[Values] = []

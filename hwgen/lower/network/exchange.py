@@ -4,14 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hwgen.arch.layout import Region
-from hwgen.campaigns.clustered.order import turns
-from hwgen.campaigns.clustered.plan import ClusterPlan
-from hwgen.campaigns.placement import placement
-from hwgen.export.driver.programs import Tensor
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Dequantise, Node, Quantise, View
+from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.order import turns
+from hwgen.lower.network.placement import placement
 
-__all__ = ["HostNode", "host_nodes", "inputs_of", "outputs_of"]
+__all__ = ["HostNode", "Tensor", "host_nodes", "inputs_of", "outputs_of"]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or an output of a network: bytes of int8, each of which stands for scale * (byte - zero_point)."""
+
+    name: str
+    region: Region
+    scale: float
+    zero_point: int
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from hwgen.campaigns.clustered.plan import VECTOR_KINDS, ClusterPlan, plan_cluster, require_vector_node
-from hwgen.campaigns.network import NetworkPlan, layer_of, plan_network, weighted
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, Dequantise, HostOperator, Node, Product, Quantise, View
+from hwgen.lower.network.cluster_plan import VECTOR_KINDS, ClusterPlan, plan_cluster, require_vector_node
+from hwgen.lower.network.hwc_plan import NetworkPlan, plan_network
+from hwgen.lower.network.layers import layer_of, weighted
 
 __all__ = ["ANY_CLUSTER", "Placement", "placement", "plan_on", "possible_placement"]
 

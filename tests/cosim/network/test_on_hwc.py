@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.network.on_hwc import RanLayer, network_values, run_network
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.campaigns.network import RanLayer, network_values, plan_network, run_network, weighted
 from hwgen.golden.quantised.execution import checked_inputs, execute, images
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution
+from hwgen.lower.network.hwc_plan import plan_network
+from hwgen.lower.network.layers import weighted
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.tools.toolchain import Simulator
 from tests.random.quantised import quantised_model, random_model

@@ -12,13 +12,13 @@ from math import prod
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import aligned
-from hwgen.campaigns.clustered.order import NodeOrder, turns
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Node
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.network.order import NodeOrder, turns
 from hwgen.lower.network.rooms import Lifetime, plan_rooms
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector

@@ -1,1 +1,0 @@
-"""The layers of a quantised network: where each runs, and their runs."""

@@ -1,1 +1,0 @@
-"""A quantised network on one cluster: a program for each stretch of layers between nodes of the host."""
