@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.campaigns.test_hwc import ROWS
 from tests.cli.command_line import Run
-from tests.report.sweep.swept import results
-from tests.sweep.inline import open_inline
+from tests.studies.regress.test_hwc import ROWS
+from tests.studies.sweep.inline import open_inline
+from tests.studies.sweep.report.swept import results
 
 PAGE, PAGES = 4096, 16
 SWEEP = "sweep set.yaml --buffers 512 --no-sim --per-layer --objective traffic --lanes x16 -j 1 -o DISK/out"
@@ -55,7 +55,7 @@ def test_a_full_disk(
     run: Run, tmp_path: Path, disk: Callable[[int], Path], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hwgen.sweep.work.open_farm", open_inline)
+    monkeypatch.setattr("hwgen.studies.sweep.work.open_farm", open_inline)
     table = {"format": 1, "kind": "layer_list", "network": "small", "layers": ROWS[1:2]}
     (tmp_path / "set.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
     command, pages = COMMANDS[name]
