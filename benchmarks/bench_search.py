@@ -16,7 +16,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from hwgen.ir.layer import Layer
-from hwgen.model.core.bounds import bounds
+from hwgen.model.nest.bounds import bounds
 from hwgen.papers.stoutchinin.rows import SIZES, TABLE
 from hwgen.papers.stoutchinin.sampling import sampled
 from hwgen.readers.layer_sets import load_layer_set

@@ -2,7 +2,7 @@
 
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.model.hierarchy.access import counts_of
+from hwgen.model.nest.hierarchy_counts import counts_of
 
 __all__ = ["LINE", "predicted_lines"]
 

@@ -17,7 +17,7 @@ from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.schedule import Schedule
-from hwgen.model.hierarchy.devices import prices_of
+from hwgen.model.energy import prices_of
 from hwgen.tools.toolchain import Simulator
 
 __all__ = [

@@ -20,7 +20,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.lower.network.parts import LayerPart
-from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
+from hwgen.model.cluster.cluster_counts import ClusterPrediction, predict_cluster
 from hwgen.model.dram.counts import program_access
 
 __all__ = ["WATCHDOG", "ClusterTask", "WrittenProgram", "prepare_cluster"]
@@ -51,7 +51,7 @@ class ClusterTask:
     """
 
     program: ClusterProgram
-    prediction: TwoLevelPrediction
+    prediction: ClusterPrediction
     counts: Counts
     data: LayerData
     job: ClusterJob
@@ -101,7 +101,7 @@ def prepare_cluster(
     timing = timing or program.cluster.dram or Dram()
     port = DramPort(program.cluster.axi_bits, timing)
     cluster = program.cluster
-    prediction = predict_two_levels(program.schedule, cluster.hwcs, port, multicast=cluster.multicast)
+    prediction = predict_cluster(program.schedule, cluster.hwcs, port, multicast=cluster.multicast)
     size = WORD_BYTES * len(program.words)
     fetched = Counts({("dram", "P", "read"): program_access(program.layout, port, size)})
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)

@@ -12,7 +12,7 @@ from hwgen.arch.registers.control import Status
 from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.schedule import Schedule
-from hwgen.model.hierarchy.devices import DevicePrices, device_energy, prices_of
+from hwgen.model.energy import DevicePrices, device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.tools.toolchain import Simulator
 

@@ -18,8 +18,8 @@ from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.layer import REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.lower.hwc import Program
-from hwgen.model.core.biases import bias_depth
-from hwgen.model.core.walk import tiles
+from hwgen.model.nest.biases import bias_depth
+from hwgen.model.nest.iterations import tiles
 
 __all__ = ["KINDS", "Access", "Group", "Kind", "expected_groups"]
 

@@ -15,8 +15,7 @@ from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.hwc import STALLS, hwc_registers
 from hwgen.arch.requantisation import records_content
 from hwgen.lower.hwc import Program
-from hwgen.model.core.access import predict
-from hwgen.model.core.prediction import Prediction
+from hwgen.model.nest.one_level import Prediction, predict
 
 __all__ = ["Run", "prepare"]
 

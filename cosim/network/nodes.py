@@ -11,7 +11,7 @@ from cosim.dma.dram import Counted
 from hwgen.ir.counts import Access, Counts, Key, Operand
 from hwgen.ir.level import BUSES
 from hwgen.lower.network.parts import VectorPart
-from hwgen.model.hierarchy.devices import DevicePrices, bus_energy
+from hwgen.model.energy import DevicePrices, bus_energy
 
 __all__ = ["NodeResult", "compared_vector"]
 

@@ -33,7 +33,7 @@ from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan, Stretch
 from hwgen.lower.network.order import turns
 from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.lower.network.program import PartTimes
-from hwgen.model.hierarchy.devices import prices_of
+from hwgen.model.energy import prices_of
 from hwgen.model.system.times import ClusterTimes, QueueName
 
 __all__ = ["RanProgram", "run_clustered"]

@@ -29,7 +29,7 @@ from hwgen.lower.system.choice import fastest_partition
 from hwgen.lower.system.cycles import system_times
 from hwgen.lower.system.program import SystemProgram, compile_system
 from hwgen.lower.system.shares import Partition
-from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.dram.counts import program_access
 
 __all__ = ["SystemTask", "cosimulate_systems", "judge_system", "prepare_system"]
@@ -128,9 +128,7 @@ def prepare_system(
 def _predicted(program: ClusterProgram, port: DramPort) -> Counts:
     """The counts of one cluster, its program's included."""
     cluster = program.cluster
-    found = predict_two_levels(
-        program.schedule, cluster.hwcs, port, multicast=cluster.multicast, layout=program.layout
-    )
+    found = predict_cluster(program.schedule, cluster.hwcs, port, multicast=cluster.multicast, layout=program.layout)
     fetched = program_access(program.layout, port, WORD_BYTES * len(program.words))
     return found.counts + Counts({("dram", "P", "read"): fetched})
 

@@ -30,8 +30,8 @@ from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.hwc.fitting import fitted
-from hwgen.model.cluster.levels import is_two_level
-from hwgen.model.core.access import predict
+from hwgen.model.cluster.levels import is_for_cluster
+from hwgen.model.nest.one_level import predict
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Balance, Objective, Result
@@ -159,7 +159,7 @@ class Work:
     @property
     def on_cluster(self) -> bool:
         """Whether these are schedules of two memory levels; raises `InputError` if some are."""
-        clusters = sum(is_two_level(schedule) for schedule in self.schedules)
+        clusters = sum(is_for_cluster(schedule) for schedule in self.schedules)
         if clusters not in (0, len(self.schedules)):
             raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
         return clusters > 0
@@ -353,7 +353,7 @@ def _works(files: list[ScheduleFile]) -> list[Work]:
 
 def _require_lanes(file: ScheduleFile) -> None:
     """Refuse a schedule of the pure model, and say how to get one that runs."""
-    if file.schedule.lanes.product == 1 and not is_two_level(file.schedule):
+    if file.schedule.lanes.product == 1 and not is_for_cluster(file.schedule):
         size = 1 << max(DEFAULT_BUDGET.bit_length() - 1, (predict(file.schedule).need_bytes.total - 1).bit_length())
         raise InputError(
             f"{file.path}: a schedule of the pure model, without lanes, runs on no HWC; for schedules, and an HWC "

@@ -1,6 +1,6 @@
 """A schedule: the loop nest of one layer, with buffer markers between the loops and what the lanes cover.
 
-The semantics follow Stoutchinin et al. 2019 (Fig. 8: a marker above a loop), made exact; `hwgen.model.core.walk`
+The semantics follow Stoutchinin et al. 2019 (Fig. 8: a marker above a loop), made exact; `tests.oracles.nest_walk`
 executes them literally.
 """
 
@@ -73,7 +73,7 @@ class Bits(Value):
 class Schedule(Value):
     """The nest of one layer, outermost first. Every check that the format makes is made here.
 
-    ``bias_words`` is how many biases the HWC keeps: see `hwgen.model.core.biases`. ``ports`` are the widths of the
+    ``bias_words`` is how many biases the HWC keeps: see `hwgen.model.nest.biases`. ``ports`` are the widths of the
     HWC's accesses, by which `words` are counted. ``requantisation`` is what the HWC does: where it scales sums, each
     bias brings its channel's multiplier and shift along.
     """

@@ -13,7 +13,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import LANE_DIMS, WIDE, Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Marker, Schedule
-from hwgen.model.core.access import allocation
+from hwgen.model.nest.one_level import allocation
 
 __all__ = ["require_room"]
 

@@ -12,9 +12,8 @@ from hwgen import __version__
 from hwgen.cli.console import buffer_sizes, size_text
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule, save_schedule
-from hwgen.model.core.access import predict
-from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.cycles import cycles
+from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.readers.layer_sets import load_layer_set
 from tests.cli.command_line import Answer, Run, refused
 from tests.ir.test_schedule import fig_8

@@ -13,7 +13,7 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule, save_schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.cluster.cluster_counts import predict_cluster
 from tests.cli.command_line import Run, refused
 
 LAYER = Layer(
@@ -38,7 +38,7 @@ def test_counts_at_both_levels(run: Run, saved: Path) -> None:
     answer = run("predict", saved, "--json", "--elements")
     assert (answer.status, answer.err) == (0, "")
     (entry,) = answer.json["schedules"]
-    found = predict_two_levels(ROWS, 4)
+    found = predict_cluster(ROWS, 4)
     counts = Counts.from_json(entry["counts"])
     program = counts["dram", "P", "read"]
     assert program.bytes == 4 * len(compile_cluster(ROWS).words)
@@ -74,7 +74,7 @@ def test_the_given_cluster(run: Run, saved: Path, tmp_path: Path) -> None:
     assert len(entry["hwcs"]) == 2
     (default,) = run("predict", saved, "--json").json["schedules"]
     assert entry["busy"]["load"] > 3 * default["busy"]["load"]
-    found = predict_two_levels(ROWS, 2, DramPort(128, Dram(row_bytes=1024, banks=4)))
+    found = predict_cluster(ROWS, 2, DramPort(128, Dram(row_bytes=1024, banks=4)))
     assert entry["counts"]["dram"]["I"] == found.counts.as_json()["dram"]["I"]
     assert entry["counts"]["dram"]["W"] == found.counts.as_json()["dram"]["W"]
 

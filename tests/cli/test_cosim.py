@@ -23,7 +23,7 @@ from hwgen.ir.hardware import Hardware, order_of, save_hardware
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.core.access import allocation, predict
+from hwgen.model.nest.one_level import allocation, predict
 from hwgen.tools.toolchain import ToolError
 from tests.cli.command_line import Run, refused
 from tests.cosim.cluster.test_clusters import cases, hardware

@@ -13,7 +13,7 @@ from hwgen.ir.hardware import save_hardware
 from hwgen.ir.schedule import Schedule, load_schedule, save_schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.core.access import allocation
+from hwgen.model.nest.one_level import allocation
 from hwgen.readers.layer_sets import load_layer_set
 from tests.cli.command_line import Run, refused
 from tests.cli.test_cosim import small

@@ -13,8 +13,8 @@ from hwgen.ir.hardware import Hardware, order_of, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import load_schedule
-from hwgen.model.core.access import allocation, predict
-from hwgen.model.core.bounds import bounds
+from hwgen.model.nest.bounds import bounds
+from hwgen.model.nest.one_level import allocation, predict
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import Result, search
 from tests.cli.command_line import Run, refused

@@ -6,7 +6,7 @@ import pytest
 
 from hwgen.ir.document import load_yaml
 from hwgen.ir.memory.hierarchy import load_hierarchy
-from hwgen.model.hierarchy.access import counts_of
+from hwgen.model.nest.hierarchy_counts import counts_of
 from tests.cli.command_line import Run, refused
 
 LEVELS = """format: 1

@@ -14,7 +14,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.papers.cecconi.model import TransferCost, exact_moves, exact_need
 from hwgen.papers.cecconi.own_hardware import FULL, SMALL, naive_tile, way_cases
@@ -44,7 +44,7 @@ def cluster() -> Cluster:
 def test_cecconis_tiles_move_what_his_model_says(cluster: Cluster, tile: Tile) -> None:
     """Biases come once for the layer; for him with every transfer of weights."""
     schedule = tiled_on_cluster(LAYER, tile, cluster.hwcs)
-    counts = predict_two_levels(compile_cluster(schedule, own_hardware(cluster)).schedule, cluster.hwcs).counts
+    counts = predict_cluster(compile_cluster(schedule, own_hardware(cluster)).schedule, cluster.hwcs).counts
     moved = exact_moves(LAYER, tile)
     calls = -(-5 // tile.y) * -(-4 // tile.x) * -(-5 // tile.c)
     assert counts["dram", "I", "read"].elements == moved.I.elements
@@ -62,7 +62,7 @@ def test_sousas_mappings_are_spread_and_never_spill(cluster: Cluster, slicing: s
     shares = {loop.dim: loop.step for loop in schedule.loops if loop.over}
     expected = {"m": filters_a_core(LAYER, mapping, npu), "y": 2}
     assert shares == {dim: expected[dim] for dim in {"KS": "m", "OFM": "y", "KS&OFM": "my"}[slicing]}
-    counts = predict_two_levels(compile_cluster(schedule, own_hardware(cluster)).schedule, cluster.hwcs).counts
+    counts = predict_cluster(compile_cluster(schedule, own_hardware(cluster)).schedule, cluster.hwcs).counts
     assert counts["dram", "O", "write_partial"].elements == 0
     assert counts["dram", "O", "write"].elements == LAYER.output_elements
 
@@ -108,7 +108,7 @@ def test_without_buffering_every_input_is_fetched_for_all_that_the_hwcs_do_at_a_
     """Three bands of two rows, of one column of four outputs, two waves of filters: partial sums stay."""
     layer = Layer(**{**LAYER.model_dump(), "output_channels": 20})
     schedule = untiled_on_cluster(layer, cluster.hwcs)
-    counts = predict_two_levels(compile_cluster(schedule, own_hardware(cluster)).schedule, cluster.hwcs).counts
+    counts = predict_cluster(compile_cluster(schedule, own_hardware(cluster)).schedule, cluster.hwcs).counts
     rows = 4 + 5 + 2  # 0 to 3, 3 to 7, 7 and 8
     assert counts["dram", "I", "read"].elements == 2 * 5 * 7 * rows
     assert counts["dram", "W", "read"].elements == 3 * layer.weight_elements

@@ -15,7 +15,7 @@ from hwgen.ir.lanes import ONE_LANE
 from hwgen.ir.layer import LOOP_DIMS, Dim, Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Schedule
-from hwgen.model.hierarchy.access import traffic_at
+from hwgen.model.nest.hierarchy_counts import traffic_at
 
 __all__ = ["every_loops", "least_cost", "small_case"]
 

@@ -14,7 +14,7 @@ from hwgen.ir.schedule import ARRAYS
 from hwgen.lower.hwc.parameters import with_output_at_reduction
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
-from hwgen.model.core.access import allocation
+from hwgen.model.nest.one_level import allocation
 from hwgen.search.least_need import require_room
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import HWCS, hwc, order_from, schedules_for

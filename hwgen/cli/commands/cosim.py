@@ -46,7 +46,7 @@ from hwgen.cli.workload import (
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, json_text, write_atomically
 from hwgen.ir.names import file_names
-from hwgen.model.cluster.levels import is_two_level
+from hwgen.model.cluster.levels import is_for_cluster
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
@@ -274,7 +274,7 @@ def save_results(path: Path, document: object) -> None:
 
 def print_comparison(results: Sequence[LayerResult]) -> None:
     """Predicted and measured counts, one row per layer, operand and direction."""
-    on_clusters = [result for result in results if is_two_level(result.schedule)]
+    on_clusters = [result for result in results if is_for_cluster(result.schedule)]
     if on_clusters:
         _print_levels(on_clusters)
         return

@@ -16,7 +16,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Schedule, save_schedule
 from hwgen.lower.cluster.cost import predicted_on_cluster
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.hierarchy.energy import Energy
+from hwgen.model.energy import Energy
 from hwgen.search.hierarchy.clusters import ClusterPoint, ClusterSpace, best_clusters
 
 __all__ = ["cores_of", "design_cluster"]

@@ -11,11 +11,10 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
-from hwgen.model.core.prediction import PerOperand
+from hwgen.model.cluster.cluster_counts import ClusterPrediction, predict_cluster
 from hwgen.model.dram.counts import dram_layout, program_access
-from hwgen.model.hierarchy.devices import device_energy, prices_of
-from hwgen.model.hierarchy.energy import Energy
+from hwgen.model.energy import Energy, device_energy, prices_of
+from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.times import ClusterTimes
 
 __all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
@@ -25,7 +24,7 @@ __all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
 class OnCluster:
     """The cost of a schedule. If no cluster runs it: without HWCs, cycles and rings, but with the reason."""
 
-    prediction: TwoLevelPrediction
+    prediction: ClusterPrediction
     parameters: HwcParameters | None = None
     times: ClusterTimes | None = None
     rings: PerOperand | None = None
@@ -37,7 +36,7 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
     """Counts, including the program's, and cycles; raises `InputError` where the given hardware cannot run it."""
     cluster = (hardware and hardware.cluster) or Cluster()
     port = DramPort.of(cluster)
-    found = predict_two_levels(schedule, cluster.hwcs, port, multicast=cluster.multicast)
+    found = predict_cluster(schedule, cluster.hwcs, port, multicast=cluster.multicast)
     try:
         program = compile_cluster(schedule, hardware)
     except InputError as error:

@@ -6,8 +6,8 @@ from hwgen.arch.dram import Dram
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.tiles import Slice, TileCommands
-from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.cycles import cycles
+from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
 

@@ -19,7 +19,7 @@ from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers, check_group_distance
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement, input_lines
 from hwgen.model.cluster.tile_order import Ranges
-from hwgen.model.core.biases import bias_depth
+from hwgen.model.nest.biases import bias_depth
 
 __all__ = ["Slice", "TileCommands"]
 

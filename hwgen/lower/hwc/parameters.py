@@ -8,9 +8,8 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
 from hwgen.ir.lanes import WIDE, Lanes
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
-from hwgen.model.core.access import allocation
-from hwgen.model.core.biases import biases_kept
-from hwgen.model.core.prediction import require_one_image
+from hwgen.model.nest.biases import biases_kept
+from hwgen.model.nest.one_level import allocation, require_one_image
 from hwgen.search.hwc.memory_split import roomy
 
 __all__ = ["NARROW", "parameters_for", "with_output_at_reduction"]

@@ -19,7 +19,7 @@ from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc.parameters import NARROW, parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.registers import Placement, RegisterValues
-from hwgen.model.core.prediction import require_one_image
+from hwgen.model.nest.one_level import require_one_image
 
 __all__ = ["Program", "check_format", "compile_layer", "requantiser_values", "require_agreement", "require_constants"]
 

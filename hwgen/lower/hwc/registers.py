@@ -10,8 +10,8 @@ from hwgen.arch.registers.loop_counts import LoopCounts, loop_counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import MAX_KERNEL, OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.model.core.biases import bias_depth
 from hwgen.model.hwc.input_tiles import Range, lines_touched, pieces_of, tiles_overlap
+from hwgen.model.nest.biases import bias_depth
 
 __all__ = ["Placement", "RegisterValues", "bias_registers", "check_group_distance"]
 

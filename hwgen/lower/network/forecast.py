@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.lower.network.cluster_plan import ClusterPlan, Stretch
 from hwgen.lower.network.parts import LayerPart
-from hwgen.model.hierarchy.devices import bus_energy, device_energy, prices_of
+from hwgen.model.energy import bus_energy, device_energy, prices_of
 
 __all__ = ["Forecast", "forecast_of"]
 

@@ -19,7 +19,7 @@ from hwgen.lower.cluster.cycles import works_of
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import VectorProgram
-from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.dram.streams import Streams
 
 __all__ = ["LayerPart", "Part", "PartCounts", "VectorPart"]
@@ -138,7 +138,7 @@ class LayerPart:
         """See `Part`."""
         cluster, layout = self.program.cluster, self.program.layout
         unmoved = self.program.placement.residence.unmoved
-        found = predict_two_levels(
+        found = predict_cluster(
             self.program.schedule,
             cluster.hwcs,
             port,

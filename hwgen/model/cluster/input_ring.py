@@ -11,7 +11,7 @@ from hwgen.arch.layout import LEAST_RING
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 
 __all__ = ["input_ring"]
 

@@ -3,21 +3,15 @@
 A tile is one iteration of the innermost loop with a `tcdm` marker: the work of the HWCs between two transfers.
 """
 
-from dataclasses import replace
-
 from hwgen.ir.document import InputError
-from hwgen.ir.lanes import NARROW_PORTS
 from hwgen.ir.layer import Dim
 from hwgen.ir.level import LEVELS, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
-from hwgen.model.core.prediction import require_one_image
+from hwgen.model.nest.one_level import require_one_image
 
 __all__ = [
-    "is_two_level",
-    "local_level",
+    "is_for_cluster",
     "normalised",
-    "on_hierarchy",
-    "outer_level",
     "over_loops",
     "run_depth",
     "spread_side_by_side",
@@ -25,7 +19,7 @@ __all__ = [
 ]
 
 
-def is_two_level(schedule: Schedule) -> bool:
+def is_for_cluster(schedule: Schedule) -> bool:
     """Whether the nest has a marker of a level that the HWCs share."""
     return any(isinstance(item, Marker) and item.level.shared for item in schedule.nest)
 
@@ -73,52 +67,6 @@ def normalised(schedule: Schedule, hwcs: int) -> Schedule:
     for item in schedule.nest:
         nest += [group, item] if item is spread else [item]
     return schedule.model_copy(update={"nest": tuple(nest)})
-
-
-def local_level(schedule: Schedule) -> Schedule:
-    """The nest as a single HWC would run it with the whole layer in the TCDM.
-
-    It fetches what all HWCs fetch together: the local markers are below the tiles and the slices, so no local
-    execution extends over more than one of them. Words are the same, too: in the TCDM a byte of I or O is at its
-    place in the feature map's row modulo a word.
-    """
-    nest = tuple(
-        replace(item, over=None) if isinstance(item, Loop) else item
-        for item in schedule.nest
-        if isinstance(item, Loop) or not item.level.shared
-    )
-    return schedule.model_copy(update={"nest": nest})
-
-
-def on_hierarchy(schedule: Schedule) -> Schedule:
-    """The nest on a hierarchy whose inner levels are the TCDM and the local buffers: all HWCs as one.
-
-    What is counted of a cluster in bytes is counted of this nest by `hwgen.model.hierarchy.access`. Double buffering
-    in halves reuses nothing between iterations: its marker goes inside the loop, above a loop of one iteration.
-    """
-    nest: list[Loop | Marker] = []
-    halves: tuple[ArrayName, ...] = ()
-    for item in schedule.nest:
-        if isinstance(item, Loop):
-            nest.append(replace(item, over=None))
-            if halves:
-                nest += [Marker(halves, TCDM), Loop(item.dim, item.step)]
-            halves = ()
-        elif item.double:
-            halves += item.arrays
-        else:
-            nest.append(item)
-    return schedule.model_copy(update={"nest": tuple(nest)})
-
-
-def outer_level(schedule: Schedule) -> Schedule:
-    """The nest with the TCDM as its local buffers: it fetches what the DMA moves, in words of 32 bits."""
-    nest = tuple(
-        Marker(item.arrays) if isinstance(item, Marker) else item
-        for item in on_hierarchy(schedule).nest
-        if isinstance(item, Loop) or item.level.shared
-    )
-    return schedule.model_copy(update={"nest": nest, "ports": NARROW_PORTS})
 
 
 def _marked(schedule: Schedule, array: ArrayName) -> int:

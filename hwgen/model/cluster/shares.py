@@ -1,7 +1,7 @@
 """The accesses of each of several HWCs, and the words that several of them read.
 
 Slices are spread along m and y only. Sums over iterations factor into sums over the axes (m, c), (y, k) and (x, l),
-see `hwgen.model.core.access`. So the share of an HWC is the sum over the pairs of ranges of m and y in its slices.
+see `hwgen.model.nest.traffic`. So the share of an HWC is the sum over the pairs of ranges of m and y in its slices.
 
 Slices of one wave run side by side, one on each HWC. With multicast, those of a wave that have the same extents and
 read the same words of I (their y is the same, and so are the groups of their m) read them together, at the port of
@@ -9,67 +9,42 @@ the first of them; W likewise where their m is the same.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.lines import WeightLines
-from hwgen.ir.counts import Access, Counts, Direction, Operand
-from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS, Dim
-from hwgen.ir.schedule import ArrayName, Schedule
-from hwgen.model.cluster.levels import local_level, over_loops, run_depth, spread_side_by_side, tile_depth
-from hwgen.model.core.access import (
-    Window,
-    column_words,
-    depths,
-    new_groups,
-    window_of,
-)
-from hwgen.model.core.biases import bias_depth
-from hwgen.model.core.prediction import PerOperand
-from hwgen.model.core.ranges import Ints, Ranges, ranges_of
-from hwgen.model.core.words import weight_words, words_of
+from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
+from hwgen.ir.layer import Dim
+from hwgen.ir.level import TCDM
+from hwgen.ir.schedule import ArrayName
+from hwgen.model.cluster.levels import over_loops, spread_side_by_side, tile_depth
+from hwgen.model.nest.one_level import PerOperand
+from hwgen.model.nest.ranges import Ints, Nest, Ranges
+from hwgen.model.nest.traffic import Crossing, Flow, Held, input_windows, new_groups, words_by_range
+from hwgen.model.nest.windows import Window, column_words
 
-__all__ = ["replicated_words", "shares"]
-
-
-def shares(schedule: Schedule, hwcs: int, *, multicast: bool = False) -> tuple[Counts, ...]:
-    """The accesses at the ports of each HWC at `tcdm`; the nest is normalised."""
-    spread = _Spread(schedule, hwcs, multicast=multicast)
-    found = [*_inputs(spread), *_weights(spread), *_outputs(spread), *_biases(spread)]
-    return tuple(
-        Counts(
-            {
-                ("tcdm", operand, way): Access(*(int(column[hwc]) for column in columns))
-                for operand, way, columns in found
-            }
-        )
-        for hwc in range(hwcs)
-    )
-
+__all__ = ["Spread", "replicated_words", "shares"]
 
 Slices = NDArray[np.int64]
 """Slices of m, or of y: in three rows, for each its number among the slices of its tile, how many these are, and the
 first one whose I (of slices of m) or W (of slices of y) is the same at the same place of the loops."""
 
 
-class _Spread:
-    """The HWC that a range of m and a range of y belong to."""
+class Spread:
+    """The HWC that a range of m and a range of y belong to; the nest is normalised."""
 
-    def __init__(self, schedule: Schedule, hwcs: int, *, multicast: bool = False) -> None:
-        self.nest, self.hwcs = local_level(schedule), hwcs
-        self.around_biases = bias_depth(schedule, run_depth(schedule))
+    def __init__(self, nest: Nest, hwcs: int, *, multicast: bool = False) -> None:
+        schedule = nest.schedule
+        self.nest, self.schedule, self.hwcs = nest, schedule, hwcs
         self._multicast = multicast and spread_side_by_side(schedule)
         self._places: dict[Dim, tuple[Ints, Slices]] = {}
         over = over_loops(schedule)
         for index in over:
             dim = schedule.loops[index].dim
-            ranges = ranges_of(schedule, dim, index + 1)
+            ranges = nest.ranges(dim, index + 1)
             begins = np.flatnonzero(ranges.first)
             numbers = np.diff(np.append(begins, len(ranges)))
             parent = np.repeat(begins, numbers)
@@ -148,110 +123,40 @@ def _summed(slices: Slices, values: Ints) -> tuple[Slices, Ints]:
     return distinct, sums
 
 
-Shares = list[tuple[Operand, Direction, tuple[Ints, Ints, Ints]]]
-"""Operand, direction; elements, bytes and words of each HWC."""
-
-
-def _inputs(spread: _Spread) -> Shares:
-    nest = spread.nest
-    rows, columns = window_of(nest, "y", "k"), window_of(nest, "x", "l").fetched()
-    lowest, beyond, kept = new_groups(nest)
-    outputs = ranges_of(nest, "m", depths(nest, "I")[1])
-    channels = (beyond - lowest - kept) * nest.layer.channels_per_group
-    lines = spread.shared(outputs, channels, rows.map_ranges, rows.fetched().lengths.sum(axis=(0, 2)), "I")
-    elements, size = lines * int(columns.lengths.sum()), nest.bits.I // 8
-    return [("I", "read", (elements, elements * size, lines * column_words(columns, size, nest.ports.input_bytes)))]
-
-
-def _weights(spread: _Spread) -> Shares:
-    nest = spread.nest
-    execution, iteration = depths(nest, "W")
-    outputs, rows = ranges_of(nest, "m", iteration), ranges_of(nest, "y", execution)
-    times = len(ranges_of(nest, "x", execution)) * np.ones(len(rows), np.int64)
-    size, layer = nest.bits.W // 8, nest.layer
-    elements = spread.shared(
-        outputs, outputs.sizes * (layer.weight_elements // layer.output_channels), rows, times, "W"
-    )
-    words = spread.shared(outputs, _words_by_range(nest, outputs), rows, times, "W")
-    return [("W", "read", (elements, elements * size, words))]
-
-
-def _words_by_range(nest: Schedule, outputs: Ranges) -> Ints:
-    """Words of all weight tiles of a range of m."""
-    size, port = nest.bits.W // 8, nest.ports.weight_bytes
-    lines = WeightLines.of(nest.lanes, size, port)
-    if lines:
-        channels, *kernel = (ranges_of(nest, dim, len(nest.loops)) for dim in REDUCTION_DIMS)
-        times = prod(len(ranges) for ranges in kernel)
-        pieces, sizes = ranges_of(nest, "m", len(nest.loops)), Counter(channels.sizes.tolist())
-        of_piece = [sum(lines.words(m, c) * often for c, often in sizes.items()) for m in pieces.sizes.tolist()]
-        return times * _sums_within(outputs, pieces, np.array(of_piece, np.int64))
-    iteration = depths(nest, "W")[1]
-    rest = [ranges_of(nest, dim, iteration).sizes for dim in REDUCTION_DIMS]
-    numbers, at = np.unique(outputs.sizes, return_inverse=True)
-    words = [weight_words([np.array([number]), *rest], size, port) for number in numbers]
-    return np.array(words, np.int64)[at.ravel()]
-
-
-def _outputs(spread: _Spread) -> Shares:
-    nest, bits = spread.nest, spread.nest.bits
-    execution, iteration = depths(nest, "O")
-    rounds = 1
-    for dim in REDUCTION_DIMS:
-        rounds *= len(ranges_of(nest, dim, execution))
-    channels, rows, columns = (ranges_of(nest, dim, iteration) for dim in OUTPUT_DIMS)
-    final, partial = bits.O // 8, bits.acc // 8
-    row_words = words_of(columns.start, columns.stop, final, nest.ports.output_bytes)
-    # Sums move a vector of lanes at a time.
-    vectors = ranges_of(nest, "x", len(nest.loops))
-    sum_words = words_of(vectors.start, vectors.stop, -(-partial // WORD_BYTES) * WORD_BYTES, nest.ports.output_bytes)
-    lines = spread.shared(channels, channels.sizes, rows, rows.sizes)
-    elements = lines * nest.layer.output_width
-    swapped = elements * (rounds - 1)
-    moved = swapped, swapped * partial, lines * (rounds - 1) * sum_words
-    return [
-        ("O", "read_partial", moved),
-        ("O", "write_partial", moved),
-        ("O", "write", (elements, elements * final, lines * row_words)),
+def shares(spread: Spread, crossings: Mapping[ArrayName, Crossing], biases: Flow) -> tuple[Counts, ...]:
+    """The accesses at the ports of each HWC at `tcdm`."""
+    flows: list[tuple[Operand, Direction, Flow]] = [
+        (array, way, flow) for array, one in crossings.items() for way, flow in one.flows.items()
     ]
-
-
-def _biases(spread: _Spread) -> Shares:
-    channels, rows, columns = (ranges_of(spread.nest, dim, spread.around_biases) for dim in OUTPUT_DIMS)
-    # They move a vector of lanes at a time.
-    vectors, word = ranges_of(spread.nest, "m", len(spread.nest.loops)), spread.nest.ports.output_bytes
-    record = record_bytes(spread.nest.requantisation)
-    of_vector = (vectors.stop * record - 1) // word - vectors.start * record // word + 1
-    once = np.ones(len(rows), np.int64)
-    biases = spread.shared(channels, channels.sizes, rows, once) * len(columns)
-    words = spread.shared(channels, _sums_within(channels, vectors, of_vector), rows, once) * len(columns)
-    return [("B", "read", (biases, record * biases, words))]
-
-
-def _sums_within(ranges: Ranges, pieces: Ranges, values: Ints) -> Ints:
-    """For each range the sum of the values of the pieces that it is cut into."""
-    found = np.zeros(len(ranges), np.int64)
-    np.add.at(found, np.searchsorted(ranges.start, pieces.start, "right") - 1, values)
-    return found
+    found: list[dict[Key, Access]] = [{} for _ in range(spread.hwcs)]
+    for operand, way, flow in (*flows, ("B", "read", biases)):
+        array: ArrayName | None = operand if operand == "I" or operand == "W" else None
+        pairs = spread.shared(flow.m, flow.of_m, flow.y, flow.of_y, array)
+        of_words = pairs
+        if flow.words_of_m is not flow.of_m:
+            of_words = spread.shared(flow.m, flow.words_of_m, flow.y, flow.of_y, array)
+        for counts, elements, words in zip(found, pairs * flow.each, of_words * flow.words, strict=True):
+            counts[TCDM.name, operand, way] = Access(int(elements), int(elements) * flow.size, int(words))
+    return tuple(Counts(counts) for counts in found)
 
 
 # --- words that several HWCs read ---
 
 
-def replicated_words(schedule: Schedule, hwcs: int) -> PerOperand:
-    """For each word of a tile, all reads but those of the HWC that reads it most often; the nest is normalised."""
-    if hwcs == 1 or not over_loops(schedule):
+def replicated_words(spread: Spread) -> PerOperand:
+    """For each word of a tile, all reads but those of the HWC that reads it most often."""
+    if spread.hwcs == 1 or not over_loops(spread.schedule):
         return PerOperand(0, 0, 0)
-    spread, depth = _Spread(schedule, hwcs), tile_depth(schedule)
-    return PerOperand(_replicated_inputs(schedule, spread, depth), _replicated_weights(schedule, spread, depth), 0)
+    depth = tile_depth(spread.schedule)
+    return PerOperand(_replicated_inputs(spread, depth), _replicated_weights(spread, depth), 0)
 
 
-def _replicated_inputs(schedule: Schedule, spread: _Spread, depth: int) -> int:
+def _replicated_inputs(spread: Spread, depth: int) -> int:
     """Reads of a word are those of its channel's group by slices of m, times those of its row by slices of y."""
-    nest = spread.nest
-    columns = window_of(nest, "x", "l").fetched()
+    schedule, held = spread.schedule, Held.at(spread.schedule, "I")
+    image_rows, columns = (window.fetched for window in input_windows(spread.nest, held))
     words = 0
-    by_group, by_row = _group_reads(schedule, spread, depth), _row_reads(schedule, spread, depth)
+    by_group, by_row = _group_reads(spread, held, depth), _row_reads(spread, image_rows, depth)
     for of_m, tiles_m in by_group.items():
         for of_y, tiles_y in by_row.items():
             groups, rows = of_m.reads(), of_y.reads()
@@ -262,7 +167,8 @@ def _replicated_inputs(schedule: Schedule, spread: _Spread, depth: int) -> int:
                 groups[:, None, :, None] * rows[None, :, None, :],
             )
             words += tiles_m * tiles_y * int((reads.sum(axis=0) - reads.max(axis=0)).sum())
-    return words * nest.layer.channels_per_group * column_words(columns, nest.bits.I // 8, nest.ports.input_bytes)
+    each = column_words(columns, schedule.bits.I // 8, schedule.ports.input_bytes)
+    return words * schedule.layer.channels_per_group * each
 
 
 @dataclass(frozen=True)
@@ -283,9 +189,9 @@ class _Reads:
         return np.frombuffer(self.read_bytes, np.int64).reshape(self.slices().shape[1], -1)
 
 
-def _group_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Reads]:
-    tiles, ranges = ranges_of(schedule, "m", depth), ranges_of(spread.nest, "m", depths(spread.nest, "I")[1])
-    lowest, beyond, kept = new_groups(spread.nest)
+def _group_reads(spread: Spread, held: Held, depth: int) -> Counter[_Reads]:
+    tiles, ranges = (spread.nest.ranges("m", around) for around in (depth, held.iteration))
+    lowest, beyond, kept = new_groups(spread.nest, held)
     found: Counter[_Reads] = Counter()
     for start, stop in _within(tiles, ranges):
         slices, at = spread.distinct("m", ranges, start, stop)
@@ -297,11 +203,10 @@ def _group_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Re
     return found
 
 
-def _row_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Reads]:
-    window: Window = window_of(spread.nest, "y", "k").fetched()
-    tiles_k = _within(ranges_of(schedule, "k", depth), window.kernel_ranges)
+def _row_reads(spread: Spread, window: Window, depth: int) -> Counter[_Reads]:
+    tiles_k = _within(spread.nest.ranges("k", depth), window.kernel_ranges)
     found: Counter[_Reads] = Counter()
-    for start, stop in _within(ranges_of(schedule, "y", depth), window.map_ranges):
+    for start, stop in _within(spread.nest.ranges("y", depth), window.map_ranges):
         slices, at = spread.distinct("y", window.map_ranges, start, stop)
         for first_tap, end_tap in tiles_k:
             low, high = window.start[:, start:stop, first_tap:end_tap], window.stop[:, start:stop, first_tap:end_tap]
@@ -321,14 +226,14 @@ def _within(tiles: Ranges, ranges: Ranges) -> list[tuple[int, int]]:
     return list(pairwise(np.append(np.searchsorted(ranges.start, tiles.start), len(ranges)).tolist()))
 
 
-def _replicated_weights(schedule: Schedule, spread: _Spread, depth: int) -> int:
+def _replicated_weights(spread: Spread, depth: int) -> int:
     """Slices of y read the words of a slice of m once for each execution."""
-    nest = spread.nest
-    execution, iteration = depths(nest, "W")
-    outputs, rows = ranges_of(nest, "m", iteration), ranges_of(nest, "y", execution)
-    slices_m, words = _summed(spread.slices("m", outputs), _words_by_range(nest, outputs))
+    schedule, held = spread.schedule, Held.at(spread.schedule, "W")
+    outputs, rows = spread.nest.ranges("m", held.iteration), spread.nest.ranges("y", held.execution)
+    by_range = words_by_range(spread.nest, held, schedule.ports.weight_bytes)
+    slices_m, words = _summed(spread.slices("m", outputs), by_range)
     tiles: Counter[_Reads] = Counter()
-    for start, stop in _within(ranges_of(schedule, "y", depth), rows):
+    for start, stop in _within(spread.nest.ranges("y", depth), rows):
         slices, at = spread.distinct("y", rows, start, stop)
         tiles[_Reads.of(slices, np.bincount(at))] += 1
     total = 0
@@ -337,4 +242,4 @@ def _replicated_weights(schedule: Schedule, spread: _Spread, depth: int) -> int:
         hwc = spread.hwc(slices_m, tile.slices())
         np.add.at(reads, (hwc, np.arange(len(words))[:, None]), tile.reads()[:, 0][None])
         total += times * int((words * (reads.sum(axis=0) - reads.max(axis=0))).sum())
-    return total * len(ranges_of(nest, "x", execution))
+    return total * len(spread.nest.ranges("x", held.execution))

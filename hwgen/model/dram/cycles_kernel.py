@@ -7,7 +7,7 @@ that was read waits until it is taken; answers to writes are taken at once. See 
 import numpy as np
 
 from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, ticks
-from hwgen.model.core.compiled import inner
+from hwgen.model.compiled import inner
 
 __all__ = [
     "DRAM_PARAMETERS",

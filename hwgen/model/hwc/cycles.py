@@ -15,10 +15,10 @@ from hwgen.arch.lanes import datapath
 from hwgen.arch.latency import CONFIGURATION, STARTUP
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
-from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
 from hwgen.model.hwc.tiles import Tiles, Timed
 from hwgen.model.hwc.timing.operations import play
 from hwgen.model.hwc.timing.state import GROUP, Counters, Ints, State, finish, initial_state, rebase
+from hwgen.model.nest.one_level import PerOperand, Prediction, require_one_level
 
 __all__ = ["Cycles", "cycles", "least_cycles", "predicted_cycles"]
 

@@ -17,10 +17,10 @@ from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
-from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.input_tiles import tiles_overlap
 from hwgen.model.hwc.timing.repeats import LEAST_ITERATIONS
 from hwgen.model.hwc.timing.state import Block, Nest
+from hwgen.model.nest.one_level import PerOperand
 
 __all__ = ["Tiles", "Timed"]
 

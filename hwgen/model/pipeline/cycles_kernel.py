@@ -10,7 +10,7 @@ import numpy as np
 
 from hwgen.arch import latency
 from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
-from hwgen.model.core.compiled import digest, inner, njit
+from hwgen.model.compiled import digest, inner, njit
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import begin_dram
 from hwgen.model.pipeline import kernel_tables, movers_kernel, streams_kernel, turns_kernel

@@ -7,7 +7,7 @@ in the next cycle.
 
 import numpy as np
 
-from hwgen.model.core.compiled import inner
+from hwgen.model.compiled import inner
 from hwgen.model.dram.cycles_kernel import (
     D_ANSWER,
     D_ANSWER_OF,

@@ -3,7 +3,7 @@
 Without movers a stream has, or takes, a beat in every cycle.
 """
 
-from hwgen.model.core.compiled import inner
+from hwgen.model.compiled import inner
 from hwgen.model.pipeline.kernel_tables import (
     B_BEAT,
     B_CREDIT,

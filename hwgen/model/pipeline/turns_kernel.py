@@ -4,7 +4,7 @@ A part that has done with its tile takes the settings of the next one in the fir
 started; in the next cycle it begins; in the cycle after that it works. `hwgen.gateware.pipeline.turn` does so.
 """
 
-from hwgen.model.core.compiled import inner
+from hwgen.model.compiled import inner
 from hwgen.model.pipeline.kernel_tables import (
     AT_COLUMN,
     AT_LINE,

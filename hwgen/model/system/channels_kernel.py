@@ -4,7 +4,7 @@ It does what `hwgen.gateware.dma` does with a TCDM that grants every access at o
 before what gives, as a register that is emptied may be filled again.
 """
 
-from hwgen.model.core.compiled import inner
+from hwgen.model.compiled import inner
 from hwgen.model.dram.cycles_kernel import P_WIDTH
 from hwgen.model.system.tables import (
     AHEAD,

@@ -9,7 +9,7 @@ import numpy as np
 from hwgen.arch import bus as arch_bus
 from hwgen.arch import commands as arch_commands
 from hwgen.arch import dram as arch_dram
-from hwgen.model.core.compiled import digest, inner, njit
+from hwgen.model.compiled import digest, inner, njit
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import (
     D_ANSWER,

@@ -6,7 +6,7 @@ Each function is a cycle of one cluster's. They return bits of `ACTED`, `MOVED`,
 import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.model.core.compiled import inner
+from hwgen.model.compiled import inner
 from hwgen.model.dram.cycles_kernel import P_WIDTH
 from hwgen.model.system.channels_kernel import (
     align,

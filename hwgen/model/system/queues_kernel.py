@@ -5,7 +5,7 @@ It does what `hwgen.gateware.cluster` does. HWCs are busy for as long as the com
 
 import numpy as np
 
-from hwgen.model.core.compiled import inner
+from hwgen.model.compiled import inner
 from hwgen.model.system.channels_kernel import is_at_work, read_descriptor
 from hwgen.model.system.moves_kernel import ACTED, MOVED, READ, WAITING, fetch, load, store
 from hwgen.model.system.tables import (

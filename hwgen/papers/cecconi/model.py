@@ -10,7 +10,7 @@ for every input tile; tiles divide the map.
 
 *Exact*: any tile; the last one of a dimension is as large as what is left. A halo is counted and clipped to the image
 (padding is not fetched), rows and channels that lie next to each other are one run, and an output tile is read only
-where it holds partial sums. That is what `hwgen.model.core.walk` counts for the nest of `tiled_nest`, in elements;
+where it holds partial sums. That is what `tests.oracles.nest_walk` counts for the nest of `tiled_nest`, in elements;
 biases come with every transfer of weights here as there.
 """
 

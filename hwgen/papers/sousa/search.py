@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import Layer
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.papers.sousa.model import (
     FLOWS,
     SLICINGS,

@@ -18,8 +18,8 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
-from hwgen.model.core.access import predict
-from hwgen.model.core.bounds import bounds
+from hwgen.model.nest.bounds import bounds
+from hwgen.model.nest.one_level import predict
 from hwgen.papers.stoutchinin.model import Reading, best_baselines
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.studies.regress.published_nests import FIG8, hwce, hwce_stripe
@@ -72,7 +72,7 @@ class Traffic:
     reading : widths, a key of `READINGS`.
     peemen, cache : None where no tile of the model fits.
     essential : every element once.
-    bound : the larger of ``essential`` and the communication bound (`hwgen.model.core.bounds`); of a sum of rows, the
+    bound : the larger of ``essential`` and the communication bound (`hwgen.model.nest.bounds`); of a sum of rows, the
         sum of theirs.
     """
 

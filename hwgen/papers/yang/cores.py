@@ -20,7 +20,7 @@ from typing import Literal
 from hwgen.ir.memory.energy import TABLES
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
-from hwgen.model.hierarchy.access import counts_of
+from hwgen.model.nest.hierarchy_counts import counts_of
 
 __all__ = ["CoreEnergy", "Shared", "energy_of_cores", "last_levels"]
 

@@ -8,8 +8,8 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.memory.energy import TABLES
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.energy import energy_of
+from hwgen.model.energy import energy_of
+from hwgen.model.nest.hierarchy_counts import counts_of
 from hwgen.papers.yang.cores import Shared, energy_of_cores, last_levels
 from hwgen.papers.yang.memories import Fitted, MemorySpace, fitted_memories
 from hwgen.readers.layer_sets import load_layer_set

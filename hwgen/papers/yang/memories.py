@@ -19,7 +19,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.memory.yang_2016 import DRAM_BYTES, MAC_PICOJOULE, energy_per_byte
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.hierarchy.anneal_kernel import change, copy_state, drawn, random_state, steps_of
 from hwgen.search.hierarchy.nest_cost import held_of, traffic_of
 from hwgen.search.hierarchy.nests import schedule_of

@@ -13,8 +13,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.level import level_named
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.prediction import require_fit
+from hwgen.model.nest.hierarchy_counts import counts_of, require_fit
 
 __all__ = ["diannao_blocked", "diannao_unblocked", "window_bytes"]
 

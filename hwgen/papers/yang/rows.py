@@ -9,8 +9,8 @@ from hwgen.ir.layer_set import Totals
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 from hwgen.ir.memory.yang_2016 import WIDTHS, energy_per_byte
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.energy import energy_of
+from hwgen.model.energy import energy_of
+from hwgen.model.nest.hierarchy_counts import counts_of
 from hwgen.papers.yang.model import diannao_blocked, diannao_unblocked, window_bytes
 from hwgen.papers.yang.search import level_by_level
 from hwgen.papers.yang.strings import best_string

@@ -16,7 +16,7 @@ from hwgen.ir.lanes import ONE_LANE
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Bits, Schedule
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.hierarchy.anneal_kernel import WHOLE, below, drawn, random_state, steps_of
 from hwgen.search.hierarchy.nest_cost import Costs, cost_of
 from hwgen.search.hierarchy.nests import schedule_of

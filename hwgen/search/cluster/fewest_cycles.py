@@ -25,9 +25,8 @@ from hwgen.ir.hardware import BLOCK_BYTES, Cluster, Dram, Hardware
 from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Schedule
-from hwgen.model.cluster.levels import outer_level
+from hwgen.model.cluster.cluster_counts import dram_bytes
 from hwgen.model.cluster.placement import place
-from hwgen.model.core.access import predict
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
 from hwgen.search.cluster.objectives import objective_of
@@ -116,7 +115,7 @@ def _plans(
             placed += tiles
             if placed > MOST_PLACED and plans:
                 break
-            moved = predict(outer_level(levels.trial(steps, loops))).total_bytes
+            moved = dram_bytes(levels.trial(steps, loops))
             gaps = levels.space.gaps_of(steps["m"], steps["c"])
             for spread in spreads_of(steps, cluster.hwcs):
                 busy = busiest_iterations(layer, steps, spread, target)

@@ -14,7 +14,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Bits
-from hwgen.model.hierarchy.devices import DevicePrices
+from hwgen.model.energy import DevicePrices
 from hwgen.search.core.space import Target
 from hwgen.search.hierarchy.bound import lower_bound
 from hwgen.search.hierarchy.nest_cost import Costs

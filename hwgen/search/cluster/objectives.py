@@ -17,10 +17,10 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.dram.counts import dram_counts
 from hwgen.model.dram.time import dram_ticks
-from hwgen.model.hierarchy.devices import DevicePrices, device_energy, prices_of_memories
+from hwgen.model.energy import DevicePrices, device_energy, prices_of_memories
 
 __all__ = ["ClusterObjective", "Objective", "objective_of"]
 
@@ -134,7 +134,7 @@ class _Energy(Objective):
     def value(self, cost: int, schedule: Schedule) -> float:
         """All that is known before there is a program, whose words are the rest: as `predict` prints it without P."""
         port = DramPort.of(self._cluster)
-        found = predict_two_levels(schedule, self._cluster.hwcs, port, multicast=self._cluster.multicast)
+        found = predict_cluster(schedule, self._cluster.hwcs, port, multicast=self._cluster.multicast)
         return device_energy(schedule, found.counts, self.prices).total
 
 

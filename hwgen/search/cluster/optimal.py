@@ -38,9 +38,8 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Schedule
-from hwgen.model.cluster.levels import local_level, outer_level
+from hwgen.model.cluster.cluster_counts import dram_bytes, tcdm_bytes
 from hwgen.model.cluster.placement import place
-from hwgen.model.core.access import predict
 from hwgen.search.cluster.cost_levels import MAX_TIMED, MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerNests
 from hwgen.search.cluster.lower_bound import floor_of
@@ -157,7 +156,7 @@ def search_two_levels(
     layer, hardware
         What runs where; without a ``cluster`` in the hardware, the default one.
     objective
-        ``dram-bytes``, ``dram-time`` (`hwgen.model.dram.time`) or ``energy`` (`hwgen.model.hierarchy.devices`).
+        ``dram-bytes``, ``dram-time`` (`hwgen.model.dram.time`) or ``energy`` (`hwgen.model.energy`).
     bits
         Widths of the elements; 8-bit operands and 32-bit sums if left out.
     min_utilisation
@@ -290,7 +289,7 @@ class _Search:
             self.complete = False
         candidates = []
         for steps, loops in fitting:
-            moved = predict(outer_level(self._levels.trial(steps, loops))).total_bytes
+            moved = dram_bytes(self._levels.trial(steps, loops))
             for spread in spreads_of(steps, self._cluster.hwcs):
                 iterations = busiest_iterations(self._layer, steps, spread, self._target)
                 busy = utilisation(self._layer, iterations, self._cluster.hwcs, self._target)
@@ -359,7 +358,7 @@ class _Search:
 
     def _confirm(self, schedule: Schedule, believed: int) -> None:
         """Check the bytes between HWCs and TCDM against the model."""
-        found = predict(local_level(schedule)).total_bytes
+        found = tcdm_bytes(schedule)
         if found != believed:
             raise RuntimeError(
                 f"{self._layer.name}: search and model differ: {believed} against {found} bytes of the TCDM for "

@@ -9,7 +9,7 @@ import numpy as np
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import ALIGNMENT
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.cluster.outer_tables import (
     AREA,
     BIAS_BYTES,

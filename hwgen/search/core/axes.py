@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 
 __all__ = [
     "INNER",

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.core.dominance import StepLists
 from hwgen.search.core.orders import TILED
 from hwgen.search.core.space import Scale, Tables

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import Dim
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, Orders
 from hwgen.search.core.space import IMPOSSIBLE, Tables
 

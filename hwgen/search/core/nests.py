@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.orders import DIM_OF_LOOP, LOOPS, FixedOrder
 from hwgen.search.core.space import Target
 

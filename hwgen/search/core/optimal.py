@@ -12,7 +12,7 @@ gives equal output.
 rows and columns (`hwgen.search.core.axes`). Dominance drops forms and steps that another one beats in every factor
 (`hwgen.search.core.dominance`), branch and bound those whose lower bound is no better than what is known
 (`hwgen.search.core.branch`). Both keep, for each candidate that they drop, one that is at least as good. Nothing else
-is left out. Every schedule returned is replayed by `hwgen.model.core.access`; a difference is an error.
+is left out. Every schedule returned is replayed by `hwgen.model.nest.one_level`; a difference is an error.
 
 Two passes: the first finds the least goal for all buffer sizes at once, with all that is equal in it thrown together;
 the second finds, among what reaches it, the first by the other criteria, with forms and steps compared in these too.
@@ -33,8 +33,7 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
-from hwgen.model.core.access import predict
-from hwgen.model.core.prediction import PerOperand
+from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.branch import FOUND, GOALS, Problem, improve
 from hwgen.search.core.dominance import Triples
 from hwgen.search.core.lane_shapes import lane_shapes
@@ -111,7 +110,7 @@ class Result:
     -------
     schedule : the schedule.
     buffer_bytes : the buffer size asked for.
-    counts : its accesses, as `hwgen.model.core.access` predicts them.
+    counts : its accesses, as `hwgen.model.nest.one_level` predicts them.
     need : bytes of the I, W and O buffers: exact ones, or memories as the hardware allocates them.
     total_bytes : its traffic.
     cycles : cycles of the busiest of datapath (an innermost iteration each) and ports (a word each).

@@ -18,7 +18,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Order
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ARRAYS, Marker
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.core.axes import PAIR_STATES
 
 __all__ = [

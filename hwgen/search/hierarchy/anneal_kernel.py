@@ -8,7 +8,7 @@ rows outside it.
 
 import numpy as np
 
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.hierarchy.nest_cost import cost_of
 
 __all__ = ["WHOLE", "anneal", "below", "change", "copy_state", "drawn", "random_state", "steps_of"]

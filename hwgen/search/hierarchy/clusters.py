@@ -7,7 +7,7 @@ memories in each HWC. TCDM and all local memories together are within a budget.
 the HWCs fetch least. For their slices each loop order has a front of traffic at the TCDM and bytes of the three
 memories (`hwgen.search.cluster.inner_nest`). The memories are those of the least energy of all layers together over
 these fronts. With these, every tile that promises most gets its schedule, and its energy is what the model counts, by
-`hwgen.model.hierarchy.devices`. The search is bounded: a better cluster may be there.
+`hwgen.model.energy`. The search is bounded: a better cluster may be there.
 
 *Several HWCs* are the cores of Yang et al. 2016: a tile is spread over them by output channels (their K
 partitioning: the inputs are read for all of them at once, the weights are each one's own), by rows (XY: the other way
@@ -32,10 +32,8 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.memory.energy import TABLES
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
-from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.cluster.levels import outer_level
-from hwgen.model.core.access import predict
-from hwgen.model.hierarchy.devices import TABLE, WIDTH, device_energy, prices_of_memories
+from hwgen.model.cluster.cluster_counts import dram_bytes, predict_cluster
+from hwgen.model.energy import TABLE, WIDTH, device_energy, prices_of_memories
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
 from hwgen.search.cluster.inner_nest import InnerNests
 from hwgen.search.cluster.objectives import objective_of
@@ -193,7 +191,7 @@ class _Search:
             tiles = ((steps, loops) for _, steps, loops in islice(near, 16 * TILES))
             for steps, loops in islice(levels.fitting(tiles), TILES):
                 known.append(steps)
-                moved = predict(outer_level(levels.trial(steps, loops))).total_bytes
+                moved = dram_bytes(levels.trial(steps, loops))
                 for spread in spreads_of(steps, self._cluster.hwcs):
                     yield _Tile(steps, loops, spread, moved)
             least = levels.space.least(int(least * (1 + SHARE)))
@@ -264,9 +262,7 @@ class _Search:
                     check(schedule, hardware)
                 except InputError:
                     continue
-                counts = predict_two_levels(
-                    schedule, self._cluster.hwcs, port, multicast=self._cluster.multicast
-                ).counts
+                counts = predict_cluster(schedule, self._cluster.hwcs, port, multicast=self._cluster.multicast).counts
                 energy = device_energy(schedule, counts, prices).total
                 tried[kind] = tried.get(kind, 0) + 1
                 if best is None or energy < best[0]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 
 __all__ = ["Sequence", "ascend"]
 

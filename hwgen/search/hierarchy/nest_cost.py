@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 
 __all__ = ["Costs", "cost_of", "held_of", "slides_along", "traffic_of"]
 

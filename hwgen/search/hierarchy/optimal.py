@@ -6,7 +6,8 @@ columns whole or cut to the lanes; a marker of every operand for every level, or
 
 *The search* is simulated annealing over sequences of markers with the loops between them
 (`hwgen.search.hierarchy.anneal_kernel`), several times from different seeds, the best ones on from where they ended.
-Equal input gives equal output. Every schedule is counted by `hwgen.model.hierarchy`; a difference is an error.
+Equal input gives equal output. Every schedule is counted by `hwgen.model.nest.hierarchy_counts`; a difference is an
+error.
 
 *The bound* (`hwgen.search.hierarchy.bound`) holds for every nest whose kernel loops are whole or cut to the lanes,
 steps that do not divide each other included. The gap is the found value over it, less 1. Where it is 0, the schedule
@@ -23,9 +24,8 @@ from hwgen.ir.lanes import ONE_LANE
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.energy import Energy, energy_of
-from hwgen.model.hierarchy.prediction import HierarchyCounts, require_fit
+from hwgen.model.energy import Energy, energy_of
+from hwgen.model.nest.hierarchy_counts import HierarchyCounts, counts_of, require_fit
 from hwgen.search.hierarchy.anneal_kernel import WHOLE, anneal, steps_of
 from hwgen.search.hierarchy.bound import lower_bound
 from hwgen.search.hierarchy.nest_cost import Costs
@@ -54,7 +54,7 @@ class HierarchyResult:
     Members
     -------
     schedule : the schedule.
-    counts, energy : what it costs, as `hwgen.model.hierarchy` predicts it.
+    counts, energy : what it costs, as `hwgen.model.nest.hierarchy_counts` predicts it.
     objective : ``energy``, or the level whose bytes are least.
     value : pJ or bytes.
     bound : what no nest goes below.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 
 __all__ = ["least_cost"]
 

@@ -23,8 +23,7 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.model.core.access import predict
-from hwgen.model.core.prediction import PerOperand
+from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.optimal import Balance, Cost, result_of
 from hwgen.search.core.orders import fixed_order

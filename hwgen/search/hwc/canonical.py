@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hwgen.ir.hardware import Order
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.core.branch import criteria, memories
 from hwgen.search.core.nests import fixed_schedule
 from hwgen.search.core.orders import (

@@ -34,7 +34,7 @@ from hwgen.arch.latency import (
 )
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.core.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_tile, place_of
 from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, Orders
 from hwgen.search.core.space import Target

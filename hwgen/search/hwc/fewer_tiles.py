@@ -2,8 +2,8 @@
 
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.cycles import cycles
+from hwgen.model.nest.one_level import PerOperand
 
 __all__ = ["cycles_of", "quick_cycles"]
 

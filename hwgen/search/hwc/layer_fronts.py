@@ -17,7 +17,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.batch import Alone
 from hwgen.search.core.optimal import search
 from hwgen.search.core.space import Target, tables

@@ -4,7 +4,7 @@ import numpy as np
 
 from hwgen.arch.hwc import MOST_MEMORY
 from hwgen.ir.schedule import ARRAYS, ArrayName
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.core.branch import advance, criteria, improve, memories, missing_bytes, prepare
 
 __all__ = ["frontier", "least_of_each", "roomy", "split", "with_room"]

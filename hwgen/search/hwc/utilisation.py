@@ -26,7 +26,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.hwc.canonical import orders_for
 from hwgen.search.hwc.layer_fronts import Choice, LayerFronts

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Schedule
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 from hwgen.search.core.branch import (
     Problem,
     advance,

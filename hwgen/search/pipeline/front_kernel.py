@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 
 __all__ = [
     "ALWAYS",

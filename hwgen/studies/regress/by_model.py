@@ -7,8 +7,8 @@ from statistics import mean
 from typing import Any
 
 from hwgen.ir.layer import Layer
-from hwgen.model.core.access import predict
 from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.model.nest.one_level import predict
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, make_plan
 from hwgen.tools.workers import Failed, Finished, Task, Told, Workers

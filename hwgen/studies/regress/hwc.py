@@ -28,8 +28,8 @@ from hwgen.ir.counts import Counts
 from hwgen.ir.lanes import LANE_DIMS
 from hwgen.ir.layer import Layer
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.core.access import predict
 from hwgen.model.hwc.cycles import least_cycles, predicted_cycles
+from hwgen.model.nest.one_level import predict
 from hwgen.studies.regress.plans import Configuration, Entry, Plan, make_plan
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.ledger import Ledger

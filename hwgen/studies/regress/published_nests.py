@@ -7,7 +7,7 @@ from hwgen.ir.hardware import Order
 from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 
 __all__ = ["FIG8", "hwce", "hwce_stripe", "unbuffered"]
 

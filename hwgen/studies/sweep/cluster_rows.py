@@ -6,8 +6,8 @@ from typing import Any
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.ir.counts import DIRECTIONS, Access, Counts, Key, directions_at, quantities_at
 from hwgen.ir.schedule import Schedule
-from hwgen.model.core.bounds import bounds
-from hwgen.model.hierarchy.devices import device_energy, prices_of
+from hwgen.model.energy import device_energy, prices_of
+from hwgen.model.nest.bounds import bounds
 from hwgen.studies.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
 from hwgen.studies.sweep.rows import Cells, completed, failures_of, order_text, status_of
 from hwgen.studies.sweep.tables.columns import traffic_column

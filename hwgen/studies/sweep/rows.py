@@ -7,10 +7,10 @@ from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.counts import DIRECTIONS, OPERANDS, Counts
 from hwgen.ir.layer import Layer
-from hwgen.model.core.access import predict
-from hwgen.model.core.bounds import bounds
-from hwgen.model.hierarchy.devices import device_energy, prices_of
+from hwgen.model.energy import device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.model.nest.bounds import bounds
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.optimal import Balance
 from hwgen.studies.regress.hwc import Row
 from hwgen.studies.sweep.tables.column import Column

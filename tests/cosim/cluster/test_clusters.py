@@ -22,7 +22,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.cost import judge_of
-from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
 from hwgen.model.cluster.placement import TcdmPlacement, place
 from hwgen.model.cluster.residence import Residence
@@ -196,7 +196,7 @@ def test_the_cases_reach_every_corner() -> None:
 
 def spared(task: ClusterTask) -> dict[str, int]:
     """The words of each operand that are not read at the TCDM, since HWCs read them together: as predicted."""
-    alone = predict_two_levels(task.program.schedule, task.program.cluster.hwcs).counts
+    alone = predict_cluster(task.program.schedule, task.program.cluster.hwcs).counts
     return {array: alone["tcdm", array, "read"].words - task.counts["tcdm", array, "read"].words for array in ARRAYS}
 
 

@@ -16,7 +16,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from tests.random.layers import HWCS, hwc, schedules_for
 
 HARDWARE = hwc("fig8")

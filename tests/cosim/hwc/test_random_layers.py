@@ -7,7 +7,7 @@ import pytest
 
 from cosim.hwc.results import LayerResult, cosimulate
 from hwgen.ir.schedule import Schedule
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from tests.random.layers import HWCS, hwc, schedules_for
 
 LAYERS = 7  # for each HWC; there are a dozen

@@ -29,7 +29,7 @@ from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer, parameters_for
 from hwgen.lower.hwc.registers import RegisterValues
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.tools.toolchain import ToolError
 from tests.random.layers import hwc, schedules_for
 

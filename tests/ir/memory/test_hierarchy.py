@@ -10,7 +10,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy, save_hierarchy
 from hwgen.ir.schedule import Bits, Schedule
-from hwgen.model.core.prediction import require_one_level
+from hwgen.model.nest.one_level import require_one_level
 
 DIANNAO: dict[str, Any] = {
     "format": 1,

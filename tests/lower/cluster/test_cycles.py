@@ -12,8 +12,8 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.cycles import cycles
+from hwgen.model.nest.one_level import PerOperand
 from tests.random.clusters import cluster_schedules
 
 LAYER = Layer(

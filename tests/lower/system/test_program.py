@@ -16,8 +16,8 @@ from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.system.program import SystemProgram, compile_system
 from hwgen.lower.system.shares import PARTITIONS, Partition
 from hwgen.model.dram.counts import dram_counts
-from hwgen.model.dram.walk import walk_dram
 from tests.lower.cluster.test_program import cases
+from tests.oracles.dram_walk import walk_dram
 
 EVERYTHING = ("elements", "bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")
 PORT = DramPort(64, Dram(row_bytes=128, banks=2))

@@ -11,10 +11,10 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import loads, stores, tiles
-from hwgen.model.cluster.walk import walk_two_levels
 from hwgen.model.dram import counts as dram_module
 from hwgen.model.dram.counts import dram_counts, dram_layout, program_access, runs_of
-from hwgen.model.dram.walk import walk_dram
+from tests.oracles.dram_walk import walk_dram
+from tests.oracles.nest_walk import walk_cluster
 from tests.random.cluster_nests import two_level_cases
 
 LINE = Layer(
@@ -111,7 +111,7 @@ def test_equal_to_the_oracle(seed: int, chunk: int, monkeypatch: pytest.MonkeyPa
         dram = DRAMS[number % len(DRAMS)]
         walked, found = walk_dram(schedule, dram, hwcs), dram_counts(schedule, dram, hwcs)
         assert not walked.differences(found, EVERYTHING), (schedule.as_data(), hwcs, dram)
-        assert not walk_two_levels(schedule, hwcs).dram.differences(found, ("elements", "bytes")), schedule.as_data()
+        assert not walk_cluster(schedule, hwcs).dram.differences(found, ("elements", "bytes")), schedule.as_data()
         spilled += found["dram", "O", "read_partial"].bytes > 0
     assert spilled > 10
 

@@ -11,10 +11,9 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.core.access import allocation, predict
-from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc import tiles
 from hwgen.model.hwc.cycles import Cycles, cycles
+from hwgen.model.nest.one_level import PerOperand, allocation, predict
 from tests.random.layers import order_from, schedules_for
 from tests.random.nests import random_schedule
 

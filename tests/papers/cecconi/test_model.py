@@ -7,7 +7,7 @@ import pytest
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.papers.cecconi.model import (
     LayerMoves,
     Moves,

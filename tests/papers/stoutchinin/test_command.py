@@ -10,8 +10,8 @@ import pytest
 import hwgen.search.core.batch
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
-from hwgen.model.core.access import predict
-from hwgen.model.core.bounds import communication_bound, compulsory
+from hwgen.model.nest.bounds import communication_bound, compulsory
+from hwgen.model.nest.one_level import predict
 from hwgen.papers.documents import csv_text
 from hwgen.papers.stoutchinin.claims import claims
 from hwgen.papers.stoutchinin.loop_orders import OrderTraffic, order_quality, order_summaries, order_traffic

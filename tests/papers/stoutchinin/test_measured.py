@@ -13,7 +13,7 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Access, Counts
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.papers.stoutchinin.cluster import RowOnCluster, cluster_claims, cluster_csv, cluster_lines
 from hwgen.papers.stoutchinin.measured import (
     NO_BAR,

@@ -8,8 +8,8 @@ import hwgen.papers.yang.command
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Schedule, load_schedule
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.energy import energy_of
+from hwgen.model.energy import energy_of
+from hwgen.model.nest.hierarchy_counts import counts_of
 from hwgen.papers.yang.claims import blocking_claims
 from hwgen.papers.yang.design_claims import core_claims, design_claims
 from hwgen.papers.yang.designs import BUDGETS, LARGE, WIDE, CoreRow, DesignRow, DesignTask, core_rows

@@ -8,7 +8,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS
-from hwgen.model.hierarchy.access import counts_of
+from hwgen.model.nest.hierarchy_counts import counts_of
 from hwgen.papers.yang.memories import BITS, MemorySpace, fitted_memories
 from hwgen.search.hierarchy.optimal import SAME, search_hierarchy
 

@@ -4,8 +4,7 @@ import pytest
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.prediction import require_fit
+from hwgen.model.nest.hierarchy_counts import counts_of, require_fit
 from hwgen.papers.yang.search import level_by_level
 from hwgen.search.hierarchy.optimal import objective_value, search_hierarchy
 

@@ -8,8 +8,7 @@ from hwgen.ir.lanes import ONE_LANE
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Bits
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.prediction import require_fit
+from hwgen.model.nest.hierarchy_counts import counts_of, require_fit
 from hwgen.papers.yang.strings import best_string, buffers_of, pack, strings, tiles_of
 from hwgen.search.hierarchy.optimal import costs_of, objective_value, search_hierarchy
 from hwgen.search.hierarchy.prices import goal_of

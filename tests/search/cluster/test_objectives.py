@@ -13,17 +13,17 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.cluster.access import dram_bytes, predict_two_levels
-from hwgen.model.cluster.levels import local_level, outer_level
-from hwgen.model.core.access import predict
+from hwgen.model.cluster.cluster_counts import dram_bytes, predict_cluster
 from hwgen.model.dram import counts as dram
 from hwgen.model.dram.time import dram_ticks
-from hwgen.model.hierarchy.devices import device_energy, prices_of_memories
+from hwgen.model.energy import device_energy, prices_of_memories
+from hwgen.model.nest.one_level import predict
 from hwgen.search.cluster.lower_bound import floor_of
 from hwgen.search.cluster.objectives import ClusterObjective, objective_of
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_nest import OuterSpace
 from tests.model.cluster.nests import ORDER, cluster, conv, every_outer, every_schedule, runs
+from tests.oracles.levels_apart import local_level, outer_level
 
 DDR = Dram(latency=25, miss_cycles=21, block_cycles=15.0)
 CHEAP = EnergyCost(dram=1, tcdm=4, local=2, mac=0.5)
@@ -86,10 +86,10 @@ def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer,
     least = found.value if objective == "dram-time" else weighed(hardware, found.dram_bytes, found.tcdm_bytes)
     assert (found.objective, least, found.tcdm_bytes) == (objective, pytest.approx(value, rel=1e-12), fetched)
     if objective == "energy":
-        counts = predict_two_levels(found.schedule, 2).counts
+        counts = predict_cluster(found.schedule, 2).counts
         prices = prices_of_memories({"I": 0, "W": 0, "O": 0}, hardware.cluster)
         assert found.value == device_energy(found.schedule, counts, prices).total
-        energies = [device_energy(one, predict_two_levels(one, 2).counts, prices).total for _, _, one in every]
+        energies = [device_energy(one, predict_cluster(one, 2).counts, prices).total for _, _, one in every]
         floor = floor_of(layer, Bits(), hardware, prices)
         moved = OuterSpace(layer, Bits(), tcdm, classed=True).least()
         bound = objective_of("energy", hardware).least_value(layer, moved or 0, floor.inside)

@@ -11,14 +11,14 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Schedule
-from hwgen.model.cluster.levels import local_level, outer_level
 from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.ring_sizes import bytes_needed
-from hwgen.model.core.access import predict
 from hwgen.model.dram.counts import dram_counts
+from hwgen.model.nest.one_level import predict
 from hwgen.search.cluster.optimal import search_two_levels
 from hwgen.search.cluster.outer_nest import OuterSpace
 from tests.model.cluster.nests import ORDER, TILED, cluster, conv, every_outer, every_schedule, runs, small_layer
+from tests.oracles.levels_apart import local_level, outer_level
 
 
 def brute_force(layer: Layer, hardware: Hardware) -> tuple[int, int] | None:

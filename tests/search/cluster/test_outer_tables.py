@@ -6,9 +6,8 @@ from random import Random
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.cluster.levels import outer_level
 from hwgen.model.cluster.ring_sizes import bytes_needed
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.search.cluster.outer_nest import OuterSpace
 from hwgen.search.cluster.outer_tables import (
     MOST_COMBINATIONS,
@@ -20,6 +19,7 @@ from hwgen.search.cluster.outer_tables import (
     worth_while,
 )
 from hwgen.search.core.orders import TILED
+from tests.oracles.levels_apart import outer_level
 from tests.random.nests import random_layer
 
 

@@ -12,7 +12,7 @@ from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer, with_output_at_reduction
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.optimal import Objective, goal_of, result_of, search
 from tests.random.nests import layer_of_few_loops, random_layer
 

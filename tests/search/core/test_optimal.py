@@ -9,10 +9,10 @@ from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, PORT_WIDTHS, Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.core.access import predict
-from hwgen.model.core.walk import walk
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.axes import PAIR_STATES, TILE, window
 from hwgen.search.core.optimal import Objective, Result, search
+from tests.oracles.nest_walk import walk
 from tests.random.brute_force import Best, Shape, best_schedules, every_nest, operand_costs, units_of, with_markers
 from tests.random.nests import layer_of_few_loops
 

@@ -6,8 +6,8 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
-from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.hierarchy.devices import datapath_counts, device_energy, prices_of_memories
+from hwgen.model.cluster.cluster_counts import predict_cluster
+from hwgen.model.energy import datapath_counts, device_energy, prices_of_memories
 from hwgen.search.hierarchy.clusters import ClusterSpace, _datapath_bytes, best_clusters
 from tests.model.cluster.nests import conv
 
@@ -45,7 +45,7 @@ def test_the_cluster_of_least_energy_comes_first() -> None:
         assert point.hardware in checked
         assert point.bytes <= 4096
         for schedule, energy in zip(point.schedules, point.energies, strict=True):
-            counts = predict_two_levels(schedule, point.cluster.hwcs, multicast=point.cluster.multicast).counts
+            counts = predict_cluster(schedule, point.cluster.hwcs, multicast=point.cluster.multicast).counts
             prices = prices_of_memories(point.hardware.buffers or {}, point.cluster)
             assert energy == device_energy(schedule, counts, prices).total
             assert bool(any(loop.over for loop in schedule.loops)) == (point.cluster.hwcs == 2)

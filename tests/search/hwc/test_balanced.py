@@ -9,9 +9,8 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ArrayName, Bits
-from hwgen.model.core.access import predict
-from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.cycles import cycles
+from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.nests import fixed_schedule
 from hwgen.search.core.optimal import search

@@ -6,7 +6,7 @@ import pytest
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.orders import fixed_order
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text, schedule_of

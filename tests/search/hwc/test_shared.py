@@ -10,7 +10,7 @@ from hwgen.ir.hardware import Hardware, Order, order_of
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import Bits, Marker
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from hwgen.search.hwc.shared import Shared, best_shared

@@ -11,7 +11,7 @@ from hwgen.ir.hardware import order_of
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.optimal import search
 from hwgen.search.core.orders import fixed_order
 from hwgen.search.core.space import Target, tables

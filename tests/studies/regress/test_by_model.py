@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hwgen.model.core.access import predict
 from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.model.nest.one_level import predict
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.studies.regress.command_goals import missed
 from hwgen.studies.regress.goals import BUSY, GOALS, NEAREST, TRAFFIC_FIRST, Goal, goal_of, verdict

@@ -20,7 +20,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.studies.regress.goals import BUSY, GOALS
 from hwgen.studies.regress.hwc import rows_of

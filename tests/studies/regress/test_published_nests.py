@@ -3,10 +3,9 @@
 from hwgen.ir.counts import Access
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.model.core.access import predict
-from hwgen.model.core.prediction import PerOperand
-from hwgen.model.core.walk import walk
+from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.studies.regress.published_nests import hwce, hwce_stripe, unbuffered
+from tests.oracles.nest_walk import walk
 
 SMALL = Layer(
     name="small", input_channels=4, output_channels=6, input_height=8, input_width=8, output_height=6, output_width=6,

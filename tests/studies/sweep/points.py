@@ -15,7 +15,7 @@ from typing import Any
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.studies.regress.hwc import Row
 from hwgen.studies.regress.plans import Configuration, Entry, Plan
 from hwgen.studies.regress.published_nests import hwce

@@ -17,7 +17,7 @@ from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import load_schedule
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, Entry, Plan
 from hwgen.studies.regress.published_nests import hwce

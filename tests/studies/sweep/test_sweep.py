@@ -22,8 +22,8 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.core.access import predict
+from hwgen.model.cluster.cluster_counts import predict_cluster
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.optimal import Balance
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, Entry, Kind, Plan, make_plan
@@ -200,7 +200,7 @@ def test_a_row_of_a_cluster_has_everything() -> None:
     cells = cluster_row(plan, configuration, point="p", asked=asked, file="s.yaml", simulated=None)
     assert list(cells) == [column.name for column in COLUMNS]
     assert (cells["configuration"], cells["hwcs"], cells["tcdm_bytes"]) == ("cluster", 2, 1 << 14)
-    counts = predict_two_levels(schedule, 2).counts
+    counts = predict_cluster(schedule, 2).counts
     assert cells["dram_total_bytes_predicted"] == counts.total_bytes("dram") == cells["compulsory_bytes"]
     assert cells["least_traffic_bytes"] == cells["compulsory_bytes"]
     assert cells["least_traffic_cycles"] >= cells["cycles_predicted"]

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from hwgen.ir.schedule import load_schedule
-from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.core.access import predict
+from hwgen.model.cluster.cluster_counts import predict_cluster
+from hwgen.model.nest.one_level import predict
 from hwgen.studies.sweep.attempt import environment
 from tests.studies.regress.test_hwc import ROWS
 
@@ -29,7 +29,7 @@ def test_points_on_clusters_are_measured_and_equal(tmp_path: Path) -> None:
     with (out / "results.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
     assert (row["status"], row["equal"], row["output_exact"]) == ("ok", "true", "true")
-    counts = predict_two_levels(load_schedule(out / row["schedule"]), 2).counts
+    counts = predict_cluster(load_schedule(out / row["schedule"]), 2).counts
     assert int(row["dram_total_bytes_measured"]) == counts.total_bytes("dram") > 0
     assert int(row["dram_I_read_beats_measured"]) == counts["dram", "I", "read"].beats > 0
     assert int(row["dram_P_read_bytes_measured"]) == int(row["dram_P_read_bytes_predicted"]) > 0

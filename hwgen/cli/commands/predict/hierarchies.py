@@ -11,9 +11,8 @@ from hwgen.cli.workload import read_hierarchy
 from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.energy import Energy, energy_of
-from hwgen.model.hierarchy.prediction import HierarchyCounts, require_fit
+from hwgen.model.energy import Energy, energy_of
+from hwgen.model.nest.hierarchy_counts import HierarchyCounts, counts_of, require_fit
 
 __all__ = ["predict_on_hierarchy"]
 

@@ -18,11 +18,11 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer, parameters_for
-from hwgen.model.cluster.levels import is_two_level
-from hwgen.model.core import access
-from hwgen.model.core.prediction import Prediction
-from hwgen.model.hierarchy.devices import DevicePrices, device_energy, prices_of
+from hwgen.model.cluster.levels import is_for_cluster
+from hwgen.model.energy import DevicePrices, device_energy, prices_of
 from hwgen.model.hwc.cycles import Cycles, least_cycles, predicted_cycles
+from hwgen.model.nest import one_level
+from hwgen.model.nest.one_level import Prediction
 
 __all__ = ["Schedules", "count_rows", "predict"]
 
@@ -89,7 +89,7 @@ def _of_two(path: Path, schedule: Schedule, given: Hardware | None) -> _Found:
 
 
 def _of_one_level(path: Path, schedule: Schedule, given: Hardware | None) -> _Found | None:
-    if is_two_level(schedule):
+    if is_for_cluster(schedule):
         return None
     prediction = _predicted(path, schedule)
     on_hwc = _on_hwc(path, schedule, given)
@@ -160,7 +160,7 @@ def _on_hwc(path: Path, schedule: Schedule, hardware: Hardware | None) -> tuple[
 
 def _predicted(path: Path, schedule: Schedule) -> Prediction:
     try:
-        return access.predict(schedule)
+        return one_level.predict(schedule)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

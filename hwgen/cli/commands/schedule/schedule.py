@@ -43,7 +43,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import save_schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.core.bounds import Bounds, bounds
+from hwgen.model.nest.bounds import Bounds, bounds
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.optimal import Result
 from hwgen.tools.output import keep_unless_refused

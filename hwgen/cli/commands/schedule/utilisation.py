@@ -14,7 +14,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import MULTIPLIERS
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.schedule import save_schedule
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 from hwgen.search.hwc.layer_fronts import Choice
 from hwgen.search.hwc.utilisation import Plan, plan_per_layer, plan_shared
 

@@ -14,7 +14,7 @@ from hwgen.arch.latency import (
     INPUT_TOKEN,
     REQUEST_TO_ANSWER,
 )
-from hwgen.model.core.compiled import inner_unchecked
+from hwgen.model.compiled import inner_unchecked
 
 __all__ = ["input_tile"]
 

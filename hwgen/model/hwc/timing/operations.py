@@ -4,7 +4,7 @@ import numpy as np
 
 from hwgen.arch import bus, latency
 from hwgen.arch.latency import OUTPUT_ROOM, ROW_ADDRESS
-from hwgen.model.core.compiled import digest, inner_unchecked, njit
+from hwgen.model.compiled import digest, inner_unchecked, njit
 from hwgen.model.hwc.timing import inputs, outputs, repeats, state, weight_lines, weights
 from hwgen.model.hwc.timing.inputs import input_tile
 from hwgen.model.hwc.timing.outputs import next_tile, serve

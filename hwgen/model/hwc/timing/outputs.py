@@ -11,7 +11,7 @@ from hwgen.arch.latency import (
     ROW_ADDRESS,
     TILES_LOADED_AHEAD,
 )
-from hwgen.model.core.compiled import inner_unchecked
+from hwgen.model.compiled import inner_unchecked
 from hwgen.model.hwc.timing.state import (
     L_AHEAD,
     L_AT,

@@ -9,7 +9,7 @@ is replaced after 1, 2, 4, ... iterations.
 import numpy as np
 
 from hwgen.arch.latency import TILES_LOADED_AHEAD
-from hwgen.model.core.compiled import inner_unchecked
+from hwgen.model.compiled import inner_unchecked
 from hwgen.model.hwc.timing.state import (
     COUNT,
     COUNTERS,

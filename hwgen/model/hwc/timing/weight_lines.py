@@ -3,7 +3,7 @@
 import numpy as np
 
 from hwgen.arch.latency import FREED, REQUEST_TO_ANSWER, WEIGHT_TOKEN
-from hwgen.model.core.compiled import inner_unchecked
+from hwgen.model.compiled import inner_unchecked
 
 __all__ = ["line_tile"]
 

@@ -1,7 +1,7 @@
 """Tiles of the weights: when each one arrives."""
 
 from hwgen.arch.latency import FREED, REQUEST_TO_ANSWER, WEIGHT_ADVANCE, WEIGHT_TOKEN
-from hwgen.model.core.compiled import inner_unchecked
+from hwgen.model.compiled import inner_unchecked
 
 __all__ = ["weight_tile"]
 

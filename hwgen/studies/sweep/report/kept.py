@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hwgen.ir.counts import directions_at, quantities_at
-from hwgen.model.cluster.levels import is_two_level
-from hwgen.model.core.access import predict
-from hwgen.model.core.bounds import bounds
+from hwgen.model.cluster.levels import is_for_cluster
+from hwgen.model.nest.bounds import bounds
+from hwgen.model.nest.one_level import predict
 from hwgen.studies.sweep.report.results import SweepResults
 
 __all__ = ["contradictions"]
@@ -45,7 +45,7 @@ def _of_row(row: Row, results: SweepResults) -> Iterator[str]:
     yield from _pairs(row, [name.removesuffix("_measured") for name in row if _is_count(row, name)])
     yield from _against_bound(row)
     schedule = results.schedules.get(row["schedule"] or "")
-    if schedule is None or is_two_level(schedule) or row["hwcs"] is not None:
+    if schedule is None or is_for_cluster(schedule) or row["hwcs"] is not None:
         return
     counts = predict(schedule).counts
     for operand, directions in directions_at("tcdm").items():

@@ -12,9 +12,9 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.resolution import at_resolution
 from hwgen.ir.schedule import Schedule
-from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.core.access import predict
+from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.model.nest.one_level import predict
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import Balance, Cost
 from hwgen.studies.regress.hwc import rows_of
@@ -165,7 +165,7 @@ def _on_cluster(layer: Layer, question: Question, hwcs: int) -> tuple[dict[str, 
     plan = plan_on_cluster(layer, configuration)
     schedule = Schedule.from_data(plan["schedule"])
     line = {
-        "measured": predict_two_levels(schedule, hwcs).counts.as_json(),
+        "measured": predict_cluster(schedule, hwcs).counts.as_json(),
         "equal": True,
         "output_exact": True,
         "passed": True,

@@ -9,10 +9,10 @@ from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
-from hwgen.model.cluster.levels import local_level, normalised, outer_level, over_loops
-from hwgen.model.cluster.walk import walk_two_levels
-from hwgen.model.core.prediction import PerOperand
-from hwgen.model.core.walk import walk
+from hwgen.model.cluster.levels import normalised, over_loops
+from hwgen.model.nest.one_level import PerOperand
+from tests.oracles.levels_apart import local_level, outer_level
+from tests.oracles.nest_walk import walk, walk_cluster
 from tests.random.cluster_nests import two_level_cases
 
 LINE = Layer(
@@ -32,7 +32,7 @@ def schedule(layer: Layer, *nest: Loop | Marker) -> Schedule:
 
 
 def test_columns_that_slide_and_weights_that_stay() -> None:
-    found = walk_two_levels(schedule(LINE, IN_TCDM, Loop("x", 2), Marker(("I",)), Loop("x", 1), Loop("l", 1)))
+    found = walk_cluster(schedule(LINE, IN_TCDM, Loop("x", 2), Marker(("I",)), Loop("x", 1), Loop("l", 1)))
     # tiles touch columns 0 to 3, 2 to 5, 4 to 7
     assert found.dram["dram", "I", "read"] == Access(8, 8)
     assert found.dram["dram", "W", "read"] == Access(3, 3)
@@ -49,7 +49,7 @@ def test_columns_that_slide_and_weights_that_stay() -> None:
 
 def test_halves_keep_nothing() -> None:
     halves = replace(IN_TCDM, double="halves")
-    found = walk_two_levels(schedule(LINE, halves, Loop("x", 2), Marker(("I",)), Loop("x", 1), Loop("l", 1)))
+    found = walk_cluster(schedule(LINE, halves, Loop("x", 2), Marker(("I",)), Loop("x", 1), Loop("l", 1)))
     assert found.dram["dram", "I", "read"] == Access(12, 12)
     assert found.dram["dram", "W", "read"] == Access(9, 9)
     assert found.tcdm_need == PerOperand(I=8, W=6, O=4)
@@ -57,7 +57,7 @@ def test_halves_keep_nothing() -> None:
 
 def test_partial_sums_that_leave_the_tcdm() -> None:
     nest = (Loop("c", 1), IN_TCDM, Loop("m", 2), *INSIDE[:1], Loop("y", 1), *INSIDE[2:])
-    found = walk_two_levels(schedule(SQUARE, *nest))
+    found = walk_cluster(schedule(SQUARE, *nest))
     assert found.dram["dram", "O", "write_partial"] == Access(64, 256)
     assert found.dram["dram", "O", "read_partial"] == Access(64, 256)
     assert found.dram["dram", "O", "write"] == Access(64, 64)
@@ -66,7 +66,7 @@ def test_partial_sums_that_leave_the_tcdm() -> None:
 
 def test_slices_over_two_hwcs_by_filters() -> None:
     nest = (IN_TCDM, Loop("y", 2), Loop("m", 1, "hwc"), *INSIDE[:1], Loop("y", 1), *INSIDE[1:])
-    one, two = (walk_two_levels(schedule(SQUARE, *nest), hwcs) for hwcs in (1, 2))
+    one, two = (walk_cluster(schedule(SQUARE, *nest), hwcs) for hwcs in (1, 2))
     assert two.dram == one.dram
     assert two.tcdm == one.hwcs[0]
     for counts in two.hwcs:
@@ -78,7 +78,7 @@ def test_slices_over_two_hwcs_by_filters() -> None:
 
 def test_slices_over_rows_share_the_rows_between_them() -> None:
     nest = (IN_TCDM, Loop("m", 4), Loop("y", 2, "hwc"), *INSIDE[:1], Loop("c", 2), Loop("y", 1), *INSIDE[1:])
-    found = walk_two_levels(schedule(SQUARE, *nest), 2)
+    found = walk_cluster(schedule(SQUARE, *nest), 2)
     # Held across a loop of one iteration: rows 0 to 3 on one HWC, 2 to 5 on the other, of 2 channels, a word each.
     assert [counts["tcdm", "I", "read"].words for counts in found.hwcs] == [8, 8]
     assert found.replicated.I == 2 * 2
@@ -87,7 +87,7 @@ def test_slices_over_rows_share_the_rows_between_them() -> None:
 
 def test_slices_over_filters_and_rows() -> None:
     nest = (IN_TCDM, Loop("c", 2), Loop("m", 2, "hwc"), Loop("y", 3, "hwc"), *INSIDE[:1], Loop("y", 1), *INSIDE[1:])
-    found = walk_two_levels(schedule(SQUARE, *nest), 3)
+    found = walk_cluster(schedule(SQUARE, *nest), 3)
     # Slices (m, y): 0 0, 0 1, 1 0, 1 1 on HWCs 0, 1, 2, 0; rows of 3 and 1.
     assert [counts["tcdm", "O", "write"].elements for counts in found.hwcs] == [2 * 4 * (3 + 1), 2 * 4, 2 * 4 * 3]
 
@@ -97,10 +97,10 @@ def test_iterations_at_the_same_time_are_one_in_the_tcdm() -> None:
     spread = schedule(SQUARE, IN_TCDM, Loop("m", 1, "hwc"), *nest)
     grouped = schedule(SQUARE, IN_TCDM, Loop("m", 2), Loop("m", 1, "hwc"), *nest)
     assert normalised(spread, 2) == grouped
-    assert walk_two_levels(spread, 2) == walk_two_levels(grouped, 2)
-    assert walk_two_levels(spread, 2).tcdm_need.W == 4 * 6
-    assert walk_two_levels(spread, 4).tcdm_need.W == 4 * 6
-    assert walk_two_levels(spread, 1).tcdm_need.W == 2 * 6
+    assert walk_cluster(spread, 2) == walk_cluster(grouped, 2)
+    assert walk_cluster(spread, 2).tcdm_need.W == 4 * 6
+    assert walk_cluster(spread, 4).tcdm_need.W == 4 * 6
+    assert walk_cluster(spread, 1).tcdm_need.W == 2 * 6
 
 
 def without_bias(counts: Counts) -> Counts:
@@ -111,7 +111,7 @@ def test_both_levels_are_nests_of_one_level() -> None:
     """What all HWCs fetch together does not depend on tiles and slices, nor the DMA on what is inside of them."""
     spread = 0
     for nest, hwcs in two_level_cases(41, 70):
-        found, flat = walk_two_levels(nest, hwcs), normalised(nest, hwcs)
+        found, flat = walk_cluster(nest, hwcs), normalised(nest, hwcs)
         local, outer = walk(local_level(flat)), walk(outer_level(flat))
         assert not without_bias(found.tcdm).differences(without_bias(local.counts), ("elements", "bytes", "words")), (
             nest.as_data()
@@ -159,5 +159,5 @@ def test_both_levels_are_nests_of_one_level() -> None:
 )
 def test_refused(nest: tuple[Loop | Marker, ...], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        walk_two_levels(schedule(LINE, *nest), 2)
+        walk_cluster(schedule(LINE, *nest), 2)
     assert message in str(caught.value)

@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from hwgen.model.core.compiled import digest
+from hwgen.model.compiled import digest
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """
 import numpy as np
 from numba import njit
 
 import part
-from hwgen.model.core.compiled import digest
+from hwgen.model.compiled import digest
 
 
 def cached(sources):
@@ -82,7 +82,7 @@ def test_a_kernel_is_compiled_anew_when_a_part_of_it_changes(tmp_path: Path) -> 
 
 
 DAMAGED = """
-from hwgen.model.core.compiled import njit
+from hwgen.model.compiled import njit
 
 @njit(cache=True)
 def kernel(a):
@@ -125,7 +125,7 @@ def test_kept_machine_code_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
 
 NOWHERE = """
 import os
-from hwgen.model.core import compiled
+from hwgen.model import compiled
 
 del compiled._PLACES[:-1]
 

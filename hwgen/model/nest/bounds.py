@@ -58,7 +58,7 @@ from numpy.typing import NDArray
 from hwgen.ir.counts import Counts
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.core.access import predict
+from hwgen.model.nest.one_level import predict
 
 __all__ = ["Bounds", "Work", "bounds", "communication_bound", "compulsory", "work_of"]
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from hwgen.model.core.ranges import ranges_of
+from hwgen.model.nest.ranges import Nest
 from tests.random.layers import HWCS, hwc, schedules_for
 
 
@@ -26,7 +26,7 @@ def test_ranges_are_those_of_cutting_by_hand(name: str) -> None:
         for depth in range(len(schedule.loops) + 1):
             loops = schedule.loops[:depth]
             for dim, extent in schedule.layer.loop_extents.items():
-                found = ranges_of(schedule, dim, depth)
+                found = Nest(schedule).ranges(dim, depth)
                 expected = cut(extent, [loop.step for loop in loops if loop.dim == dim])
                 if not loops or loops[-1].dim != dim:
                     expected = [(start, stop, True) for start, stop, _ in expected]
@@ -35,6 +35,6 @@ def test_ranges_are_those_of_cutting_by_hand(name: str) -> None:
 
 def test_what_is_kept_cannot_be_changed() -> None:
     (schedule,) = schedules_for(hwc("fig8"), Random(1), 1, most_macs=15000)
-    found = ranges_of(schedule, "m", 1)
+    found = Nest(schedule).ranges("m", 1)
     with pytest.raises(ValueError, match="read-only"):
         found.start[0] = 1

@@ -1,16 +1,23 @@
-"""What a nest costs on a hierarchy of memories, as frozen values: counts, fills, needs."""
+"""Exact counts and needs of a nest on memories of any number of levels.
+
+What crosses into a level for an operand is the traffic of the nest with that marker alone
+(`hwgen.model.nest.traffic`), and counts at the next outer level that holds the operand. The innermost level that
+holds an operand also serves the datapath: the traffic of the nest without a marker.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hwgen.ir.counts import DIRECTIONS, Access, Counts
+from hwgen.ir.counts import DIRECTIONS, Access, Counts, Direction, Key
 from hwgen.ir.document import InputError
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
-from hwgen.model.core.prediction import PerOperand
+from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
+from hwgen.model.nest.one_level import PerOperand
+from hwgen.model.nest.ranges import Nest
+from hwgen.model.nest.traffic import Held, crossing
 
-__all__ = ["HierarchyCounts", "alone", "held_bytes", "require_fit"]
+__all__ = ["HierarchyCounts", "counts_of", "held_bytes", "require_fit", "traffic_at"]
 
 
 @dataclass(frozen=True)
@@ -62,15 +69,55 @@ def _entry(access: Access, elements: bool) -> dict[str, int]:
     return {"elements": access.elements, "bytes": access.bytes} if elements else {"bytes": access.bytes}
 
 
+def counts_of(schedule: Schedule, hierarchy: Hierarchy) -> HierarchyCounts:
+    """Counts and needs of a schedule whose markers are of this hierarchy (`Hierarchy.check_markers`).
+
+    Widths are the schedule's. Whether the needs fit is asked with `require_fit`.
+    """
+    outermost, nest = hierarchy.outermost.name, Nest(schedule)
+    # In the order of the JSON form, with all levels: an entry of zero for what nothing touches.
+    every: dict[Key, Access] = {(level.name, "I", "read"): Access() for level in hierarchy.levels}
+    served, filled, datapath = dict(every), dict(every), dict(every)
+    need = {level.name: dict.fromkeys(ARRAYS, 0) for level in hierarchy.inner}
+    need_bytes = {level.name: dict.fromkeys(ARRAYS, 0) for level in hierarchy.inner}
+    for operand in ARRAYS:
+        outside, elements = outermost, 0
+        held = [(level.name, place) for level, place in hierarchy.held(schedule, operand)]
+        for level, place in (*held, (None, None)):
+            accesses, inward = traffic_at(nest, operand, place)
+            for way, access in accesses.items():
+                served[outside, operand, way] = access
+                if level is None:
+                    datapath[outside, operand, way] = access
+                elif way in ("read", "read_partial"):
+                    filled[level, operand, way] = access
+            if elements:
+                partial = accesses.get("write_partial", Access()).elements > 0
+                need[outside][operand] = elements
+                need_bytes[outside][operand] = held_bytes(schedule.bits, operand, elements, partial=partial)
+            outside, elements = level or outside, inward
+    return HierarchyCounts(
+        Counts(served),
+        Counts(datapath),
+        Counts(filled),
+        {level: PerOperand(**sizes) for level, sizes in need.items()},
+        {level: PerOperand(**sizes) for level, sizes in need_bytes.items()},
+    )
+
+
+def traffic_at(nest: Nest, operand: ArrayName, place: int | None) -> tuple[dict[Direction, Access], int]:
+    """Elements and bytes that cross for an operand whose marker is above ``loops[place]``, and what that holds.
+
+    None: what the datapath accesses.
+    """
+    found = crossing(nest, operand, Held.above(nest.schedule, place))
+    return {way: Access(access.elements, access.bytes) for way, access in found.accesses.items()}, found.need
+
+
 def held_bytes(bits: Bits, operand: ArrayName, elements: int, *, partial: bool) -> int:
     """Bytes of the elements that a level holds; ``partial``: partial sums reach it."""
     width = bits.acc if operand == "O" and partial else getattr(bits, operand)
     return elements * int(width) // 8
-
-
-def alone(access: Access) -> Access:
-    """Elements and bytes, without what depends on a bus."""
-    return Access(access.elements, access.bytes)
 
 
 def require_fit(counts: HierarchyCounts, hierarchy: Hierarchy, where: str = "schedule") -> None:

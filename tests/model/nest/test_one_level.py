@@ -14,10 +14,10 @@ from hwgen.ir.lanes import LANE_DIMS, Lanes, Ports
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.core.access import allocation, predict
-from hwgen.model.core.biases import bias_depth, biases_kept
-from hwgen.model.core.prediction import PerOperand
-from hwgen.model.core.walk import executions, tiles, walk
+from hwgen.model.nest.biases import bias_depth, biases_kept
+from hwgen.model.nest.iterations import tiles, whole
+from hwgen.model.nest.one_level import PerOperand, allocation, predict
+from tests.oracles.nest_walk import walk
 from tests.random.nests import cases, random_layer, random_schedule, schedules
 
 CHUNKS, PER_CHUNK = 8, 400
@@ -162,10 +162,9 @@ def test_allocation_rounds_up_the_need_of_every_box() -> None:
         across = schedule.lanes.x
         lanes = across * schedule.lanes.y * schedule.lanes.m
         vectors = 0
-        for _, iterations in executions(schedule, "O"):
-            for tile in iterations:
-                below = tiles(tile, schedule.loops[_inside(schedule) :])
-                vectors = max(vectors, len({(b["m"], b["y"], b["x"]) for b in below}))
+        for tile in tiles(whole(schedule.layer), schedule.loops[: _inside(schedule)]):
+            below = tiles(tile, schedule.loops[_inside(schedule) :])
+            vectors = max(vectors, len({(b["m"], b["y"], b["x"]) for b in below}))
         found, predicted = allocation(schedule), predict(schedule)
         assert found["O"] == vectors * lanes * schedule.bits.acc // 8, schedule.as_data()
         unit_w = max(4, schedule.lanes.m)

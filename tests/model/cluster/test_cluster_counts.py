@@ -10,12 +10,12 @@ from hwgen.ir.lanes import LANE_DIMS, OUTPUT_LANE_DIMS, PORT_WIDTHS, Lanes, Port
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
-from hwgen.model.cluster.access import dram_bytes, predict_two_levels
-from hwgen.model.cluster.levels import is_two_level, normalised, outer_level, over_loops, tile_depth
-from hwgen.model.cluster.walk import walk_two_levels
-from hwgen.model.core.access import predict
-from hwgen.model.core.prediction import PerOperand
+from hwgen.model.cluster.cluster_counts import dram_bytes, predict_cluster
+from hwgen.model.cluster.levels import is_for_cluster, normalised, over_loops, tile_depth
+from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.readers.layer_sets import load_layer_set
+from tests.oracles.levels_apart import outer_level
+from tests.oracles.nest_walk import walk_cluster
 from tests.random.cluster_nests import two_level_cases
 
 EVERYTHING = ("elements", "bytes", "words")
@@ -24,8 +24,8 @@ IN_TCDM = Marker(ARRAYS, TCDM)
 
 def differences(schedule: Schedule, hwcs: int, *, multicast: bool) -> list[object]:
     """Everything in which closed form and oracle differ; empty if nothing."""
-    walked = walk_two_levels(schedule, hwcs, multicast=multicast)
-    found = predict_two_levels(schedule, hwcs, multicast=multicast)
+    walked = walk_cluster(schedule, hwcs, multicast=multicast)
+    found = predict_cluster(schedule, hwcs, multicast=multicast)
     different: list[object] = [
         *walked.dram.differences(found.counts.at("dram"), ("elements", "bytes")),
         *walked.tcdm.differences(found.counts.at("tcdm"), EVERYTHING),
@@ -63,7 +63,7 @@ def test_closed_form_equals_oracle(chunk: int) -> None:
 def test_the_random_cases_reach_every_corner() -> None:
     seen = dict.fromkeys(CORNERS, 0)
     for schedule, hwcs in two_level_cases(301, 400, most_macs=500):
-        assert is_two_level(schedule)
+        assert is_for_cluster(schedule)
         for corner, holds in CORNERS.items():
             seen[corner] += holds(schedule, hwcs)
     assert min(seen.values()) >= 9, seen
@@ -105,7 +105,7 @@ LOCAL = (
 def test_full_size_layer_by_hand() -> None:
     """All of the input stays, 32 filters a tile, 8 on each of four HWCs."""
     nest = (IN_TCDM, Loop("m", 32), Loop("m", 8, "hwc"), *LOCAL)
-    found = predict_two_levels(Schedule(layer=CONV3, nest=nest, lanes=Lanes(x=16)), 4)
+    found = predict_cluster(Schedule(layer=CONV3, nest=nest, lanes=Lanes(x=16)), 4)
     dram = found.counts.at("dram")
     assert dram["dram", "I", "read"].bytes == 256 * 169
     assert dram["dram", "I", "read"].axi_bursts == -(-256 * 169 // 2048)  # one run
@@ -125,7 +125,7 @@ def test_full_size_layer_by_hand() -> None:
 
 def test_json_form() -> None:
     nest = (IN_TCDM, Loop("m", 32), Loop("m", 8, "hwc"), *LOCAL)
-    found = predict_two_levels(Schedule(layer=CONV3, nest=nest, lanes=Lanes(x=16)), 4)
+    found = predict_cluster(Schedule(layer=CONV3, nest=nest, lanes=Lanes(x=16)), 4)
     data = found.as_json()
     assert list(data["counts"]) == ["dram", "tcdm", "tcdm_dma"]
     assert Counts.from_json(data["counts"])["dram", "W", "read"].row_misses > 0
@@ -155,5 +155,5 @@ def test_full_size_layers_take_seconds() -> None:
     rows = load_layer_set("stoutchinin_2019").convolutions()
     start = time.perf_counter()
     for layer in rows[:6]:
-        predict_two_levels(two_level_nest(layer), 4)
+        predict_cluster(two_level_nest(layer), 4)
     assert (time.perf_counter() - start) / 6 < 2

@@ -7,10 +7,9 @@ import pytest
 from hwgen.ir.counts import Access
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.model.core.prediction import PerOperand
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.prediction import HierarchyCounts
-from hwgen.model.hierarchy.walk import walk_hierarchy
+from hwgen.model.nest.hierarchy_counts import HierarchyCounts, counts_of
+from hwgen.model.nest.one_level import PerOperand
+from tests.oracles.nest_walk import walk_hierarchy
 from tests.random.hierarchies import hierarchy_cases
 
 QUICK = 120

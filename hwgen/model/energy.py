@@ -1,25 +1,40 @@
-"""Energy of an HWC and of a cluster: their levels are a hierarchy, too, whose outer accesses a bus counts.
+"""Energy of schedules: bytes times the serving level's pJ per byte, and the multiply-accumulates.
 
-Bytes at the DRAM and at the TCDM are those that the DMA and the HWCs' ports move, predicted or measured, biases and
-program included. What the local buffers serve to the datapath is predicted: no bus shows it. As on any hierarchy,
-energy is bytes times the serving level's price; what the DMA writes into the TCDM and reads from it on the way is not
-counted twice. A read of a cluster's shared memory that several HWCs may share is a broadcast, priced as the access of
-a memory of the size of all embedded ones (Yang et al. 2016, on several cores).
+The levels of an HWC and of a cluster are a hierarchy, too, whose outer accesses a bus counts. Bytes at the DRAM and
+at the TCDM are those that the DMA and the HWCs' ports move, predicted or measured, biases and program included. What
+the local buffers serve to the datapath is predicted: no bus shows it. As on any hierarchy, energy is bytes times the
+serving level's price; what the DMA writes into the TCDM and reads from it on the way is not counted twice. A read of
+a cluster's shared memory that several HWCs may share is a broadcast, priced as the access of a memory of the size of
+all embedded ones (Yang et al. 2016, on several cores).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.counts import Access, Counts, Key, Operand, directions_at
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.level import DRAM, LOCAL, TCDM
 from hwgen.ir.memory.energy import TABLES
+from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
-from hwgen.model.hierarchy.access import traffic_at
-from hwgen.model.hierarchy.energy import Energy
+from hwgen.model.nest.hierarchy_counts import HierarchyCounts, traffic_at
+from hwgen.model.nest.ranges import Nest
 
-__all__ = ["DevicePrices", "bus_energy", "datapath_counts", "device_energy", "prices_of", "prices_of_memories"]
+__all__ = [
+    "TABLE",
+    "WIDTH",
+    "DevicePrices",
+    "Energy",
+    "bus_energy",
+    "datapath_counts",
+    "device_energy",
+    "energy_of",
+    "energy_of_accesses",
+    "prices_of",
+    "prices_of_memories",
+]
 
 TABLE = "yang_2016"
 """For hardware whose file says nothing of energy."""
@@ -27,6 +42,60 @@ WIDTH = 64
 """Bits of an access: the narrowest column of the table."""
 TOGETHER: tuple[Operand, ...] = ("I", "W")
 """What several HWCs may read together."""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Energy in pJ.
+
+    Members
+    -------
+    levels : by level and operand.
+    mac : of the multiply-accumulates.
+    """
+
+    levels: Mapping[str, Mapping[Operand, float]]
+    mac: float
+
+    @property
+    def memory(self) -> float:
+        """Energy of all accesses."""
+        return sum(sum(operands.values()) for operands in self.levels.values())
+
+    @property
+    def total(self) -> float:
+        """Energy of the accesses and of the multiply-accumulates."""
+        return self.memory + self.mac
+
+    def as_json(self) -> dict[str, Any]:
+        """The key ``energy`` of the command line's JSON form."""
+        levels = {level: dict(operands) for level, operands in self.levels.items()}
+        return {"levels": levels, "mac": self.mac, "total": self.total}
+
+
+def energy_of(counts: HierarchyCounts, hierarchy: Hierarchy, macs: int, *, fills: bool = False) -> Energy:
+    """Energy of what all levels serve; with ``fills`` also of what is written into a level on its way inward.
+
+    Ways outward count once, as a write at the level that receives them, with and without ``fills``.
+    """
+    return energy_of_accesses(counts.served + counts.filled if fills else counts.served, hierarchy, macs)
+
+
+def energy_of_accesses(counts: Counts, hierarchy: Hierarchy, macs: int) -> Energy:
+    """Energy of accesses that are counted by the names of the hierarchy's levels, predicted or measured."""
+    return Energy(
+        {
+            level.name: {
+                operand: counts.operand_bytes(operand, level.name) * hierarchy.energy_per_byte(level, operand)
+                for operand in ARRAYS
+            }
+            for level in hierarchy.levels
+        },
+        macs * hierarchy.mac_energy,
+    )
+
+
+# --- devices ---
 
 
 @dataclass(frozen=True)
@@ -77,10 +146,10 @@ def prices_of_memories(memories: Mapping[ArrayName, int], cluster: Cluster | Non
 
 def datapath_counts(schedule: Schedule) -> Counts:
     """What the local buffers serve to the datapath; an operand without a local marker passes them by."""
-    accesses: dict[Key, Access] = {}
+    accesses, nest = dict[Key, Access](), Nest(schedule)
     for operand in ARRAYS:
         if schedule.marked_loop(operand) is not None:
-            served, _ = traffic_at(schedule, operand, None)
+            served, _ = traffic_at(nest, operand, None)
             accesses.update({(LOCAL.name, operand, way): access for way, access in served.items()})
     return Counts(accesses)
 

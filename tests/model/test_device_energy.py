@@ -9,11 +9,12 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
-from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.cluster.levels import normalised, on_hierarchy
-from hwgen.model.core.access import predict
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.devices import datapath_counts, device_energy, prices_of
+from hwgen.model.cluster.cluster_counts import predict_cluster
+from hwgen.model.cluster.levels import normalised
+from hwgen.model.energy import datapath_counts, device_energy, prices_of
+from hwgen.model.nest.hierarchy_counts import counts_of
+from hwgen.model.nest.one_level import predict
+from tests.oracles.levels_apart import on_hierarchy
 from tests.random.cluster_nests import two_level_cases
 from tests.random.nests import cases
 
@@ -38,7 +39,7 @@ def bytes_at(counts: Counts, level: str) -> dict[tuple[str, str], int]:
 def test_a_cluster_is_a_hierarchy_of_three_levels() -> None:
     """DRAM and TCDM serve what the DMA and the HWCs' ports move; the local buffers serve the datapath."""
     for schedule, hwcs in two_level_cases(7, 150):
-        found = predict_two_levels(schedule, hwcs)
+        found = predict_cluster(schedule, hwcs)
         served = counts_of(on_hierarchy(normalised(schedule, hwcs)), THREE).served
         assert bytes_at(served, "dram") == bytes_at(found.counts, "dram"), schedule.as_data()
         # An operand without a local marker passes the local buffers by: its port serves the datapath.

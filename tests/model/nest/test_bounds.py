@@ -13,11 +13,12 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import LOOP_DIMS, Layer
-from hwgen.ir.schedule import Bits
-from hwgen.model.core.access import predict
-from hwgen.model.core.bounds import bounds, communication_bound, compulsory, work_of
-from hwgen.model.core.walk import Tile, touched_inputs, touched_outputs, touched_weights, walk, whole
+from hwgen.ir.schedule import ARRAYS, Bits
+from hwgen.model.nest.bounds import bounds, communication_bound, compulsory, work_of
+from hwgen.model.nest.iterations import Tile, whole
+from hwgen.model.nest.one_level import predict
 from hwgen.search.core.optimal import search
+from tests.oracles.nest_walk import touched_of, walk
 from tests.random.nests import cases, random_bits, random_layer
 
 CONV = Layer(
@@ -107,7 +108,7 @@ def macs_of(layer: Layer) -> Iterator[Tile]:
     """Each multiply-accumulate that meets no padding, as a tile."""
     for place in product(*whole(layer).values()):
         tile: Tile = {dim: range(at, at + 1) for dim, at in zip(LOOP_DIMS, place, strict=True)}
-        if touched_inputs(layer, tile):
+        if touched_of(layer, "I", tile):
             yield tile
 
 
@@ -134,7 +135,7 @@ def test_every_set_of_macs_meets_the_inequality_and_the_limits() -> None:
         chosen = (np.arange(1 << len(macs))[:, None] >> np.arange(len(macs)) & 1).astype(bool)
         weight = chosen @ np.array([weight_of(layer, mac) for mac in macs])
         touched = []
-        elements = [(touched_inputs(layer, mac), touched_weights(mac), touched_outputs(layer, mac)) for mac in macs]
+        elements = [tuple(touched_of(layer, array, mac) for array in ARRAYS) for mac in macs]
         for number in range(3):
             names = [next(iter(of_mac[number])) for of_mac in elements]
             using = np.array([[name == other for other in names] for name in dict.fromkeys(names)])

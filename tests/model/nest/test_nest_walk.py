@@ -8,8 +8,8 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.core.prediction import PerOperand
-from hwgen.model.core.walk import walk
+from hwgen.model.nest.one_level import PerOperand
+from tests.oracles.nest_walk import walk
 
 
 def line(channels: int) -> Layer:

@@ -5,8 +5,8 @@ from random import Random
 from hwgen.ir.lanes import LANE_DIMS, PORT_WIDTHS, Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
-from hwgen.model.core.access import allocation, predict
-from hwgen.model.core.walk import walk
+from hwgen.model.nest.one_level import allocation, predict
+from tests.oracles.nest_walk import walk
 from tests.random.nests import cases
 
 LAYER = Layer(

@@ -1,15 +1,12 @@
-"""Exact counts and buffer needs of a nest of two memory levels, in closed form.
+"""Exact counts and buffer needs of a nest of two memory levels on a cluster, in closed form.
 
-The numbers are those of `hwgen.model.cluster.walk`. Both levels are nests of one level, whose closed form is that
-of `hwgen.model.core.access`:
-
-- The DMA moves what the nest with the TCDM markers alone fetches.
-- All HWCs together fetch what the nest with the local markers alone fetches. The share of one HWC
-  (`hwgen.model.cluster.shares`) is given by the ranges of m and y that its slices cover.
+Both levels are crossings of the nest (`hwgen.model.nest.traffic`): the DMA moves what crosses into the TCDM, all HWCs
+together fetch what crosses into their local buffers. The share of one HWC (`hwgen.model.cluster.shares`) is given by
+the ranges of m and y that its slices cover.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -22,25 +19,28 @@ from hwgen.arch.dram import DramPort
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.counts import Access, Counts, Key, Operand
+from hwgen.ir.lanes import NARROW_PORTS
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
-from hwgen.model.cluster.levels import local_level, normalised, outer_level
+from hwgen.model.cluster.levels import normalised, run_depth
 from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_loads
-from hwgen.model.cluster.shares import replicated_words, shares
-from hwgen.model.core.access import predict
-from hwgen.model.core.prediction import PerOperand, Prediction
+from hwgen.model.cluster.shares import Spread, replicated_words, shares
 from hwgen.model.dram.counts import DramLayout, dram_counts
 from hwgen.model.dram.streams import Streams
+from hwgen.model.nest.biases import bias_depth
+from hwgen.model.nest.one_level import PerOperand, Prediction, local_crossings, prediction_of
+from hwgen.model.nest.ranges import Nest
+from hwgen.model.nest.traffic import Crossing, Held, bias_flow, crossing
 
-__all__ = ["TwoLevelPrediction", "dram_bytes", "predict_two_levels", "tcdm_need"]
+__all__ = ["ClusterPrediction", "dram_bytes", "predict_cluster", "tcdm_bytes", "tcdm_need"]
 
 Ints = NDArray[np.int64]
 AXES: tuple[tuple[Dim, Dim, int], ...] = (("y", "k", 0), ("x", "l", 1))
 
 
 @dataclass(frozen=True)
-class TwoLevelPrediction:
+class ClusterPrediction:
     """The exact cost of one schedule on a cluster.
 
     Members
@@ -60,7 +60,7 @@ class TwoLevelPrediction:
     local: Prediction
     replicated: PerOperand
 
-    def with_program(self, program: Access) -> "TwoLevelPrediction":
+    def with_program(self, program: Access) -> "ClusterPrediction":
         """The same with the traffic of the program."""
         return replace(self, counts=Counts({**self.counts.accesses, ("dram", "P", "read"): program}))
 
@@ -80,7 +80,7 @@ class TwoLevelPrediction:
         }
 
 
-def predict_two_levels(
+def predict_cluster(
     schedule: Schedule,
     hwcs: int = 1,
     port: DramPort | None = None,
@@ -89,58 +89,73 @@ def predict_two_levels(
     layout: DramLayout | None = None,
     streams: Streams | None = None,
     unmoved: Collection[Operand] = (),
-) -> TwoLevelPrediction:
+) -> ClusterPrediction:
     """Counts and needs of a schedule on ``hwcs`` HWCs; raises `InputError` if the nest has not two levels.
 
     ``multicast``: slices that run side by side read the same words together. ``layout``: where the tensors are in the
     DRAM, if not as `dram_layout` has them. ``streams``, ``unmoved``: see `dram_counts`.
     """
     schedule = normalised(schedule, hwcs)
-    local, outer = predict(local_level(schedule)), predict(outer_level(schedule))
-    hwc_counts = shares(schedule, hwcs, multicast=multicast)
+    nest = Nest(schedule)
+    crossings, spread = local_crossings(nest), Spread(nest, hwcs, multicast=multicast)
     # An HWC keeps biases within its share of a tile at most.
-    apart: tuple[Operand, ...] = ("I", "W", "B") if multicast else ("B",)
-    read: dict[Key, Access] = {
-        ("tcdm", operand, "read"): sum((counts["tcdm", operand, "read"] for counts in hwc_counts), Access())
-        for operand in apart
-    }
-    local = replace(local, counts=Counts({**local.counts.accesses, **read}))
-    spilled = local.counts["tcdm", "O", "write_partial"].elements > 0
+    biases = bias_flow(nest, bias_depth(schedule, run_depth(schedule)))
+    hwc_counts = shares(spread, crossings, biases)
+    local = prediction_of(nest, crossings, sum(hwc_counts, Counts()))
+    spilled = local.counts[TCDM.name, "O", "write_partial"].elements > 0
     need, bits = tcdm_need(schedule), schedule.bits
-    return TwoLevelPrediction(
+    return ClusterPrediction(
         counts=dram_counts(schedule, port or DramPort(), layout=layout, streams=streams, unmoved=unmoved)
         + local.counts
-        + _dma(schedule, outer.counts, unmoved, ordered=layout is not None and layout.ordered),
+        + _dma(nest, unmoved, ordered=layout is not None and layout.ordered),
         hwcs=hwc_counts,
         tcdm_need=need,
         tcdm_need_bytes=PerOperand(
             need.I * bits.I // 8, need.W * bits.W // 8, need.O * (bits.acc if spilled else bits.O) // 8
         ),
         local=local,
-        replicated=replicated_words(schedule, hwcs),
+        replicated=replicated_words(spread),
     )
 
 
+def dma_crossings(nest: Nest) -> dict[ArrayName, Crossing]:
+    """What crosses into the TCDM, in words of 32 bits."""
+    return {array: crossing(nest, array, Held.at(nest.schedule, array, TCDM), NARROW_PORTS) for array in ARRAYS}
+
+
 def dram_bytes(schedule: Schedule, hwcs: int = 1) -> int:
-    """Bytes of I, W and O that the DMA moves, from the closed form alone."""
-    return predict(outer_level(normalised(schedule, hwcs))).total_bytes
+    """Bytes of I, W and O that the DMA moves."""
+    return _bytes(dma_crossings(Nest(normalised(schedule, hwcs))))
 
 
-def _dma(schedule: Schedule, moved: Counts, unmoved: Collection[Operand], *, ordered: bool) -> Counts:
+def tcdm_bytes(schedule: Schedule) -> int:
+    """Bytes of I, W and O that all HWCs move, each for itself."""
+    return _bytes(local_crossings(Nest(schedule)))
+
+
+def _bytes(crossings: Mapping[ArrayName, Crossing]) -> int:
+    return sum(access.bytes for one in crossings.values() for access in one.accesses.values())
+
+
+def _dma(nest: Nest, unmoved: Collection[Operand], *, ordered: bool) -> Counts:
     """Accesses of the DMA's TCDM ports: aligned words of rows without gaps, packed weights, the biases.
 
     ``ordered`` : weights come packed, with their gaps.
     """
-    inputs = moved["tcdm", "I", "read"]
-    weights, biases = moved["tcdm", "W", "read"], schedule.layer.output_channels
-    counts = {("tcdm_dma", operand, way): access for (_, operand, way), access in moved.accesses.items()}
+    schedule = nest.schedule
+    counts: dict[Key, Access] = {
+        ("tcdm_dma", array, way): access
+        for array, one in dma_crossings(nest).items()
+        for way, access in one.accesses.items()
+    }
+    inputs, weights = counts["tcdm_dma", "I", "read"], counts["tcdm_dma", "W", "read"]
     if schedule.layer.stride[1] > 1:
         counts["tcdm_dma", "I", "read"] = Access(inputs.elements, inputs.bytes, _input_words(schedule))
     words = _weight_words(schedule, ordered=ordered)
     weights_moved = WORD_BYTES * words if ordered else weights.bytes
     elements = weights_moved * 8 // schedule.bits.W
     counts["tcdm_dma", "W", "read"] = Access(elements, weights_moved, words)
-    record = record_bytes(schedule.requantisation)
+    record, biases = record_bytes(schedule.requantisation), schedule.layer.output_channels
     counts["tcdm_dma", "B", "read"] = Access(biases, record * biases, record // WORD_BYTES * biases)
     return Counts({key: access for key, access in counts.items() if key[1] not in unmoved})
 
@@ -217,7 +232,7 @@ def _inputs(schedule: Schedule, iterations: Iterations) -> tuple[Ints, Ints]:
         image = (layer.input_height, layer.input_width)[axis]
         extent, shared_extent = np.zeros_like(size), np.zeros_like(shared)
         for residue in range(min(stride, layer.kernel[axis])):
-            # Rows q * stride + residue - padding for q in an interval, see `hwgen.model.core.access`.
+            # Rows q * stride + residue - padding for q in an interval, see `hwgen.model.nest.windows`.
             first_tap = -(-(low[over_kernel] - residue) // stride)
             end_tap = -(-(high[over_kernel] - residue) // stride)
             start = np.maximum(low[over_map] + first_tap, -(-(padding - residue) // stride))

@@ -7,9 +7,8 @@ import pytest
 from hwgen.ir.document import InputError
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Schedule
-from hwgen.model.hierarchy.access import counts_of
-from hwgen.model.hierarchy.energy import energy_of
-from hwgen.model.hierarchy.prediction import require_fit
+from hwgen.model.energy import energy_of
+from hwgen.model.nest.hierarchy_counts import counts_of, require_fit
 
 LAYER = {
     "name": "fc", "op": "fc", "input_channels": 4, "output_channels": 8, "input_height": 1, "input_width": 1,

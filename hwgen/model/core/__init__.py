@@ -1,1 +1,0 @@
-"""Nests with one level of buffers: the literal walk, the closed form, and lower bounds."""

@@ -1,1 +1,0 @@
-"""Nests on hierarchies of any depth: counts by the level that serves, needs, energy."""
