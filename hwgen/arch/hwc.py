@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.lanes import (
@@ -19,7 +19,7 @@ from hwgen.arch.lanes import (
 )
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, MOST_IN_FLIGHT
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.requantisation import record_bytes
+from hwgen.arch.requantisation import HALF_UP, record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.lanes import NARROW_PORTS, Lanes, Ports
 from hwgen.ir.layer import DIMS, MAX_KERNEL, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
@@ -129,6 +129,9 @@ class HwcParameters:
     most_requantisers: int = WORD_BYTES
     constants: tuple[tuple[str, int], ...] = ()
     setting_bits: tuple[tuple[str, int], ...] = ()
+
+    rounding: ClassVar[str] = HALF_UP
+    """How shifts round: a name in `hwgen.ir.rounding.ROUNDINGS`."""
 
     def __post_init__(self) -> None:
         if not self.loops or any(dim not in DIMS for dim in self.loops):

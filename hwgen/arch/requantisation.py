@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.document import InputError
 from hwgen.ir.requantisation import MULTIPLIER_BITS, Requantisation, RequantisationForm, Scale
+from hwgen.ir.rounding import HALF_UP
 
 __all__ = [
     "CHANNEL_SHIFT_BITS",
+    "HALF_UP",
     "MULTIPLIER_BITS",
     "SCALED",
     "SHIFT",

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hwgen.ir.requantisation import Requantisation
+from hwgen.ir.rounding import ROUNDINGS
 
 __all__ = ["requantise"]
 
@@ -14,15 +15,15 @@ def requantise(
     """Outputs of ``bits`` bits (8 or 16) of one layer: sums[M,E,F] plus bias[M], as `Requantisation` says.
 
     Nothing wraps: the sum with the bias is exact, and so is its product with the multiplier. The shift is arithmetic
-    and rounds half up.
+    and rounds.
     """
     low, high = requantisation.bounds(bits)
     scales = requantisation.scales
     multiplier = _by_channel([scale.multiplier for scale in scales], sums.ndim)
     shift = _by_channel([scale.shift for scale in scales], sums.ndim)
-    half = _by_channel([1 << scale.shift >> 1 for scale in scales], sums.ndim)
     value = (sums.astype(np.int64) + _by_channel(bias, sums.ndim)) * multiplier
-    value = np.clip(((value + half) >> shift) + requantisation.zero_out, low, high)
+    shifted = ROUNDINGS[requantisation.rounding].shifted(value, shift)
+    value = np.clip(shifted + requantisation.zero_out, low, high)
     if requantisation.table is not None:
         value = np.array(requantisation.table, np.int64)[value + 128]
     outputs: NDArray[np.signedinteger] = value.astype(f"int{bits}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, model_serializer
 
 from hwgen.ir.document import InputError, Value
+from hwgen.ir.rounding import HALF_UP, ROUNDINGS
 
 __all__ = [
     "ACTIVATIONS",
@@ -90,6 +91,7 @@ class Requantisation:
     low, high : bounds of the output; None: the end of its range.
     table : 256 outputs, for -128 to 127, of an activation that is no clip.
     product_shift : right shift of each product of 16-bit operands before it is added; it rounds down.
+    rounding : how the shift rounds, a name in `hwgen.ir.rounding.ROUNDINGS`.
     """
 
     scales: tuple[Scale, ...] = (Scale(),)
@@ -99,6 +101,7 @@ class Requantisation:
     high: int | None = None
     table: tuple[int, ...] | None = None
     product_shift: int = 0
+    rounding: str = HALF_UP
 
     def __post_init__(self) -> None:
         if not self.scales:
@@ -106,6 +109,8 @@ class Requantisation:
         if self.table is not None and len(self.table) != TABLE_ENTRIES:
             raise ValueError(f"table: expected {TABLE_ENTRIES} entries, got {len(self.table)}")
         _in_range("product_shift", self.product_shift, 0, 31)
+        if self.rounding not in ROUNDINGS:
+            raise ValueError(f"rounding: expected one of {', '.join(ROUNDINGS)}, got {self.rounding}")
 
     @classmethod
     def shifted(

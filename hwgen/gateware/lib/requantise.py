@@ -2,17 +2,18 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.requantisation import clip_settings
+from hwgen.arch.requantisation import HALF_UP, clip_settings
+from hwgen.gateware.lib.rounding import ROUNDERS, RoundingShift, beyond, rest_bits
 
-__all__ = ["Clip", "Requantise", "RoundingShift", "beyond", "clip_ports", "connected_clip"]
+__all__ = ["Clip", "Requantise", "clip_ports", "connected_clip"]
 
 
 class Requantise(wiring.Component):
-    """``v = sum + bias``; add half of ``1 << shift`` unless the shift is 0; shift right arithmetically; ReLU; clip.
+    """``v = sum + bias``; shift right arithmetically, with rounding; ReLU; clip.
 
     The upper bound of the clip is ``ceiling``: with ReLU, a clipped ReLU.
 
@@ -24,6 +25,8 @@ class Requantise(wiring.Component):
         Width of the output.
     sum_bits, shift_bits
         Widths of the sum, at least 32, and of the shift.
+    rounding
+        How the shift rounds.
 
     Members
     -------
@@ -37,8 +40,8 @@ class Requantise(wiring.Component):
     value : Out(signed(bits))
     """
 
-    def __init__(self, *, bits: int = 8, sum_bits: int = 32, shift_bits: int = 5) -> None:
-        self._bits, self._sum_bits = bits, sum_bits
+    def __init__(self, *, bits: int = 8, sum_bits: int = 32, shift_bits: int = 5, rounding: str = HALF_UP) -> None:
+        self._bits, self._sum_bits, self._rounding = bits, sum_bits, rounding
         super().__init__(
             {
                 "enable": In(1),
@@ -53,8 +56,10 @@ class Requantise(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         width = self._sum_bits + 1
-        m.submodules.rounding = rounding = RoundingShift(bits=self._bits, sum_bits=width, shift_bits=len(self.shift))
-        m.submodules.clip = clip = Clip(bits=self._bits)
+        m.submodules.rounding = rounding = RoundingShift(
+            bits=self._bits, sum_bits=width, shift_bits=len(self.shift), rounding=self._rounding
+        )
+        m.submodules.clip = clip = Clip(bits=self._bits, rounding=self._rounding)
         m.d.comb += rounding.beyond.eq(beyond(self.shift, self._bits, width))
         with m.If(self.enable):
             m.d.comb += rounding.sum.eq(self.sum + self.bias)
@@ -69,48 +74,6 @@ class Requantise(wiring.Component):
         return m
 
 
-class RoundingShift(wiring.Component):
-    """The first half: shifts right by one bit less than ``shift``, so that the last bit rounds. Combinational.
-
-    Members
-    -------
-    enable : In(1)
-        The result is used.
-    sum : In(signed(sum_bits))
-    shift : In(shift_bits)
-    beyond : In(sum_bits + 1)
-        For this shift, as `beyond` gives it.
-    rest : Out(bits + 2)
-        Input of `Clip`: the low bits, the sign, and whether a bit above the output differs from the sign.
-    """
-
-    def __init__(self, *, bits: int = 8, sum_bits: int = 32, shift_bits: int = 5) -> None:
-        self._bits, self._width = bits, sum_bits + 1
-        super().__init__(
-            {
-                "enable": In(1),
-                "sum": In(signed(sum_bits)),
-                "shift": In(shift_bits),
-                "beyond": In(sum_bits + 1),
-                "rest": Out(bits + 2),
-            }
-        )
-
-    def elaborate(self, _platform: object) -> Module:
-        m = Module()
-        doubled, negative = Signal(signed(self._width)), Signal()
-        low, outside = Signal(self._bits), Signal()
-        with m.If(self.enable):
-            m.d.comb += [
-                doubled.eq(self.sum << 1),
-                negative.eq(self.sum < 0),
-                low.eq(doubled >> self.shift),
-                outside.eq(((doubled ^ negative.replicate(self._width)) & self.beyond).any()),
-                self.rest.eq(Cat(low, negative, outside)),
-            ]
-        return m
-
-
 class Clip(wiring.Component):
     """The second half: rounds, halves below the range to its end; ReLU; clips. Combinational.
 
@@ -118,19 +81,19 @@ class Clip(wiring.Component):
     -------
     enable : In(1)
         The value is used.
-    rest : In(bits + 2)
+    rest : In(rest_bits(bits))
         From `RoundingShift`.
     relu : In(1)
     ceiling : In(bits - 1)
     value : Out(signed(bits))
     """
 
-    def __init__(self, *, bits: int = 8) -> None:
-        self._bits = bits
+    def __init__(self, *, bits: int = 8, rounding: str = HALF_UP) -> None:
+        self._bits, self._rounder = bits, ROUNDERS[rounding]
         super().__init__(
             {
                 "enable": In(1),
-                "rest": In(bits + 2),
+                "rest": In(rest_bits(bits, rounding)),
                 **clip_ports(bits),
                 "value": Out(signed(bits)),
             }
@@ -143,7 +106,8 @@ class Clip(wiring.Component):
         low, negative, outside = self.rest[: bits + 1], self.rest[bits], self.rest[bits + 1]
         rounded = Signal(bits)
         with m.If(self.enable):
-            m.d.comb += rounded.eq((low + 1) >> 1)
+            carry = self._rounder.carry(low, negative, self.rest[bits + 2 :])
+            m.d.comb += rounded.eq((low + carry) >> 1)
             with m.If(negative):
                 m.d.comb += self.value.eq(Mux(self.relu, 0, Mux(outside, 1 << (bits - 1), rounded)))
             with m.Elif(outside | (low[:bits] > (self.ceiling << 1))):
@@ -161,9 +125,3 @@ def clip_ports(bits: int = 8) -> dict[str, wiring.Member]:
 def connected_clip(unit: object, settings: object) -> list[Any]:
     """The assignments that give a unit's clip the settings of the same names."""
     return [getattr(unit, setting.name).eq(getattr(settings, setting.name)) for setting in clip_settings()]
-
-
-def beyond(shift: Value, bits: int, sum_bits: int) -> Value:
-    """The bits of a doubled sum that are above the output after the shift."""
-    width = sum_bits + 1
-    return (Const((1 << width) - (1 << bits), width) << shift)[:width]

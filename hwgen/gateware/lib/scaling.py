@@ -5,8 +5,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, MULTIPLIER_BITS
-from hwgen.gateware.lib.requantise import RoundingShift
+from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, HALF_UP, MULTIPLIER_BITS
+from hwgen.gateware.lib.rounding import ROUNDERS, RoundingShift, rest_bits
 
 __all__ = ["LOW_BITS", "PRODUCT_BITS", "STAGE_BITS", "Scaling", "ZeroClip"]
 
@@ -16,17 +16,20 @@ PRODUCT_BITS = SUM_BITS + MULTIPLIER_BITS
 LOW_BITS = 9
 """Bits that are kept of a shifted product, one of them below the output's: with its sign the distance of any two
 outputs, which a zero point may be."""
-REST_BITS = LOW_BITS + 2
-STAGE_BITS = 2 * MULTIPLIER_BITS + SUM_BITS + PRODUCT_BITS + REST_BITS + 8
+STAGE_BITS = 2 * MULTIPLIER_BITS + SUM_BITS + PRODUCT_BITS + rest_bits(LOW_BITS) + 8
 """Bits of the registers after the stages: two products, their sum, what is left of it, the output."""
 
 
 class Scaling(wiring.Component):
-    """``v = (total * multiplier + (1 << (shift - 1))) >> shift``, nothing added for shift 0; then
-    ``clip(v + zero_out, low, high)``.
+    """``v = total * multiplier >> shift``, rounded; then ``clip(v + zero_out, low, high)``.
 
     Four stages, a register after each: two products, of the lower and the upper half of the sum; their sum; the
     shift; the clip. All of them advance together. Nothing wraps.
+
+    Parameters
+    ----------
+    rounding
+        How the shift rounds.
 
     Members
     -------
@@ -37,7 +40,7 @@ class Scaling(wiring.Component):
     shift : In(6)
         At most 47, two stages later than ``total``.
     beyond : In(50)
-        For this shift, as `hwgen.gateware.lib.requantise.beyond` gives it.
+        For this shift, as `hwgen.gateware.lib.rounding.beyond` gives it.
     zero_out, low, high : In(8)
         In two's complement.
     product : Out(signed(49))
@@ -57,15 +60,19 @@ class Scaling(wiring.Component):
     product: Out(signed(PRODUCT_BITS))
     value: Out(signed(8))
 
+    def __init__(self, *, rounding: str = HALF_UP) -> None:
+        self._rounding = rounding
+        super().__init__()
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         half = MULTIPLIER_BITS
         lower, upper = Signal(2 * half, reset_less=True), Signal(signed(SUM_BITS), reset_less=True)
-        rest = Signal(REST_BITS, reset_less=True)
+        rest = Signal(rest_bits(LOW_BITS, self._rounding), reset_less=True)
         m.submodules.rounding = rounding = RoundingShift(
-            bits=LOW_BITS, sum_bits=PRODUCT_BITS, shift_bits=CHANNEL_SHIFT_BITS
+            bits=LOW_BITS, sum_bits=PRODUCT_BITS, shift_bits=CHANNEL_SHIFT_BITS, rounding=self._rounding
         )
-        m.submodules.clip = clip = ZeroClip()
+        m.submodules.clip = clip = ZeroClip(rounding=self._rounding)
         m.d.comb += [
             rounding.enable.eq(1),
             rounding.sum.eq(self.product),
@@ -93,26 +100,27 @@ class ZeroClip(wiring.Component):
 
     Members
     -------
-    rest : In(11)
+    rest : In(rest_bits(LOW_BITS))
         From `RoundingShift`.
     zero_out, low, high : In(8)
         In two's complement.
     value : Out(signed(8))
     """
 
-    rest: In(REST_BITS)
-    zero_out: In(8)
-    low: In(8)
-    high: In(8)
-    value: Out(signed(8))
+    def __init__(self, *, rounding: str = HALF_UP) -> None:
+        self._rounder = ROUNDERS[rounding]
+        rest = In(rest_bits(LOW_BITS, rounding))
+        super().__init__({"rest": rest, "zero_out": In(8), "low": In(8), "high": In(8), "value": Out(signed(8))})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        doubled, negative, outside = self.rest[: LOW_BITS + 1].as_signed(), self.rest[LOW_BITS], self.rest[-1]
+        doubled, negative = self.rest[: LOW_BITS + 1].as_signed(), self.rest[LOW_BITS]
+        outside, seen = self.rest[LOW_BITS + 1], self.rest[LOW_BITS + 2 :]
         value, below, above = Signal(signed(LOW_BITS + 2)), Signal(), Signal()
+        carry = self._rounder.carry(doubled, negative, seen)
         m.d.comb += [
-            # A half and the zero point are added at once.
-            value.eq((doubled + Cat(1, self.zero_out).as_signed()) >> 1),
+            # What rounds and the zero point are added at once.
+            value.eq((doubled + Cat(carry, self.zero_out).as_signed()) >> 1),
             below.eq(Mux(outside, negative, value < self.low.as_signed())),
             above.eq(Mux(outside, ~negative, value > self.high.as_signed())),
             self.value.eq(Mux(below, self.low, Mux(above, self.high, value[:8]))),

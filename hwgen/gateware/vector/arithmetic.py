@@ -10,7 +10,7 @@ from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.registers.vector import vector_registers
 from hwgen.arch.vector.job import TABLE_WORDS, VECTOR_MULTIPLIER_BITS, WINDOW_SUM_BITS
 from hwgen.gateware.lib.register_bank import settings_signature
-from hwgen.gateware.lib.requantise import RoundingShift, beyond
+from hwgen.gateware.lib.rounding import RoundingShift, beyond
 from hwgen.gateware.lib.scaling import LOW_BITS, ZeroClip
 from hwgen.gateware.vector.walk import STEP
 
@@ -34,6 +34,8 @@ class VectorArithmetic(wiring.Component):
     ----------
     address_bits
         Of a byte address in the TCDM.
+    rounding
+        How the shift rounds.
 
     Members
     -------
@@ -44,7 +46,8 @@ class VectorArithmetic(wiring.Component):
     o_output : Out(stream of OUTPUT)
     """
 
-    def __init__(self, address_bits: int) -> None:
+    def __init__(self, address_bits: int, rounding: str) -> None:
+        self._rounding = rounding
         super().__init__(
             {
                 "settings": In(settings_signature(vector_registers(address_bits).held)),
@@ -129,9 +132,9 @@ class VectorArithmetic(wiring.Component):
         """Two products, their sum, its shift, the clip."""
         s = self.settings
         m.submodules.rounding = rounding = RoundingShift(
-            bits=LOW_BITS, sum_bits=SUM_BITS, shift_bits=len(s.mode_shift)
+            bits=LOW_BITS, sum_bits=SUM_BITS, shift_bits=len(s.mode_shift), rounding=self._rounding
         )
-        m.submodules.clip = clip = ZeroClip()
+        m.submodules.clip = clip = ZeroClip(rounding=self._rounding)
         first = Signal(signed(WINDOW_SUM_BITS + VECTOR_MULTIPLIER_BITS), reset_less=True)
         second = Signal(signed(9 + VECTOR_MULTIPLIER_BITS), reset_less=True)
         both, rest = Signal(signed(SUM_BITS), reset_less=True), Signal.like(rounding.rest, reset_less=True)

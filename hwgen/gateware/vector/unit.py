@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.bus import WORD_BITS, WriteAnswers
 from hwgen.arch.latency import STEPS_AHEAD
 from hwgen.arch.registers.errors import VectorError
+from hwgen.arch.requantisation import HALF_UP
 from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
 from hwgen.gateware.lib.register_bank import ERROR
 from hwgen.gateware.vector.arithmetic import VectorArithmetic
@@ -28,6 +29,8 @@ class VectorUnit(wiring.Component):
     ----------
     address_bits
         Of a byte address in the TCDM.
+    rounding
+        How the shift rounds.
 
     Members
     -------
@@ -41,8 +44,8 @@ class VectorUnit(wiring.Component):
         What the registers ``status`` and ``fault_address`` read.
     """
 
-    def __init__(self, address_bits: int) -> None:
-        self._bits = address_bits
+    def __init__(self, address_bits: int, rounding: str = HALF_UP) -> None:
+        self._bits, self._rounding = address_bits, rounding
         super().__init__(
             {
                 "cfg": In(TcdmSignature()),
@@ -57,7 +60,8 @@ class VectorUnit(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         m.submodules.registers = registers = VectorRegisters(self._bits)
-        walk, arithmetic, pack = VectorWalk(self._bits), VectorArithmetic(self._bits), VectorPack(self._bits)
+        walk, pack = VectorWalk(self._bits), VectorPack(self._bits)
+        arithmetic = VectorArithmetic(self._bits, self._rounding)
         source = TcdmMaster(address_bits=self._bits)
         target = TcdmMaster(reads=False, writes=True, address_bits=self._bits)
         steps = SyncFIFO(width=STEP.size, depth=STEPS_AHEAD)

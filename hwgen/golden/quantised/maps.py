@@ -1,7 +1,4 @@
-"""Kinds without weights, bit for bit: sums of maps, pools, tables, moves.
-
-Rounding is half up.
-"""
+"""Kinds without weights, bit for bit: sums of maps, pools, tables, moves."""
 
 from collections.abc import Sequence
 
@@ -12,6 +9,7 @@ from numpy.typing import NDArray
 from hwgen.golden.quantised.sums import planes, planes_of
 from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Movement, Window
 from hwgen.ir.network.tensors import LOWEST, Int8
+from hwgen.ir.rounding import ROUNDINGS
 
 __all__ = ["addition", "average_counts", "average_pool", "concatenation", "lookup", "max_pool", "movement"]
 
@@ -21,10 +19,10 @@ Int64 = NDArray[np.int64]
 def addition(node: Addition, operands: Sequence[Int8]) -> Int8:
     """The output of an addition."""
     shift = node.scales[0].shift
-    sums = np.full(node.shape, 1 << (shift - 1), np.int64)
+    sums = np.zeros(node.shape, np.int64)
     for operand, scale, zero in zip(operands, node.scales, node.zeros, strict=True):
         sums += (operand.astype(np.int64) - zero) * scale.multiplier
-    return _clipped((sums >> shift) + node.zero_out, node.low, node.high)
+    return _clipped(ROUNDINGS[node.rounding].shifted(sums, shift) + node.zero_out, node.low, node.high)
 
 
 def average_pool(node: AveragePool, operand: Int8) -> Int8:
@@ -34,8 +32,7 @@ def average_pool(node: AveragePool, operand: Int8) -> Int8:
     for count, scale in node.scales.items():
         if count < multiplier.size:
             multiplier[count], shift[count] = scale.multiplier, scale.shift
-    places = shift[counts]
-    values = (sums * multiplier[counts] + (np.int64(1) << (places - 1))) >> places
+    values = ROUNDINGS[node.rounding].shifted(sums * multiplier[counts], shift[counts])
     return _clipped(values + node.zero_out, node.low, node.high).reshape(node.shape)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.requantisation import Requantisation, Scale
+from hwgen.ir.rounding import HALF_UP
 
 __all__ = [
     "Addition",
@@ -205,7 +206,7 @@ class Product(_Weighted):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Addition(Node):
-    """The sum of (operand - zero) * multiplier over all operands, half added, shifted right, zero point, clip.
+    """The sum of (operand - zero) * multiplier over all operands, shifted right with rounding, zero point, clip.
 
     Members
     -------
@@ -219,6 +220,7 @@ class Addition(Node):
     zero_out: int
     low: int
     high: int
+    rounding: str = HALF_UP
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -267,6 +269,7 @@ class AveragePool(Node):
     zero_out: int
     low: int
     high: int
+    rounding: str = HALF_UP
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

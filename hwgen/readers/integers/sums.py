@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hwgen.ir.network.kinds import Concatenation, Convolution, Operation, Product, Window
 from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Integers
 from hwgen.ir.requantisation import Requantisation, Scale
+from hwgen.ir.rounding import ROUNDINGS
 from hwgen.readers.integers.arranged import Phases, arranged, phases
 from hwgen.readers.integers.regions import Anchor, Region, Source, require_one_image
 from hwgen.readers.integers.tails import NotHardware, Tail
@@ -401,9 +402,9 @@ def _wrong(made: _Requantised, wanted: Int8) -> NDArray[np.int64]:
     found = made.weights.reshape(-1, 1) * codes + made.bias[:, None]
     scales = requantisation.scales
     shifts = np.array([scale.shift for scale in scales])[:, None]
-    found = found * np.array([scale.multiplier for scale in scales])[:, None] + (1 << shifts >> 1) >> shifts
-    low, high = requantisation.bounds(8)
-    clipped = np.clip(found + requantisation.zero_out, low, high)
+    products = found * np.array([scale.multiplier for scale in scales])[:, None]
+    found = ROUNDINGS[requantisation.rounding].shifted(products, shifts) + requantisation.zero_out
+    clipped = np.clip(found, *requantisation.bounds(8))
     wrong: NDArray[np.int64] = np.count_nonzero(clipped != wanted, axis=1)
     return wrong
 

@@ -1,17 +1,21 @@
 """Requantisation against the integer reference, extremes included."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from amaranth.sim import Simulator
 
 from hwgen.gateware.lib.requantise import Requantise
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.requantisation import Requantisation
+from hwgen.ir.rounding import ROUNDINGS
 
 
-def test_equals_the_reference() -> None:
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_equals_the_reference(rounding: str) -> None:
     rng = random.Random(3)
     extremes = (-(1 << 31), (1 << 31) - 1, -1, 0, 1, 127, 128, -128, -129)
     cases = [
@@ -26,7 +30,7 @@ def test_equals_the_reference() -> None:
          rng.randint(0, 31), rng.randint(0, 1), rng.choice((127, rng.randint(0, 126))))
         for _ in range(1000)
     ]  # fmt: skip
-    unit = Requantise()
+    unit = Requantise(rounding=rounding)
 
     async def bench(ctx: Any) -> None:
         ctx.set(unit.enable, 1)
@@ -35,7 +39,8 @@ def test_equals_the_reference() -> None:
             for port, value in zip(ports, (total, bias, shift, relu, ceiling), strict=True):
                 ctx.set(port, value)
             await ctx.delay(1e-9)
-            requantisation = Requantisation.shifted(shift, relu=bool(relu), ceiling=ceiling)
+            shifted = Requantisation.shifted(shift, relu=bool(relu), ceiling=ceiling)
+            requantisation = replace(shifted, rounding=rounding)
             sums = np.array([[[total]]], np.int32)
             expected = requantise(sums, np.array([bias], np.int32), requantisation)
             assert ctx.get(unit.value) == int(expected[0, 0, 0]), (total, bias, shift, relu, ceiling)

@@ -2,16 +2,19 @@
 
 import itertools
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from hwgen.gateware.lib.requantise import beyond
+from hwgen.gateware.lib.rounding import beyond
 from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.requantisation import Requantisation, Scale
+from hwgen.ir.rounding import ROUNDINGS
 
 Case = tuple[int, int, Requantisation]
 
@@ -40,12 +43,13 @@ def expected(case: Case) -> int:
     return int(requantise(np.array([[[total]]], np.int32), np.array([bias], np.int32), form).item())
 
 
-def test_equals_the_reference_four_cycles_later() -> None:
-    m, unit = Module(), Scaling()
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_equals_the_reference_four_cycles_later(rounding: str) -> None:
+    m, unit = Module(), Scaling(rounding=rounding)
     m.submodules.unit = unit
     mask = Signal(PRODUCT_BITS + 1)
     m.d.comb += [mask.eq(beyond(unit.shift, LOW_BITS, PRODUCT_BITS)), unit.beyond.eq(mask)]
-    given = cases()
+    given = [(total, bias, replace(form, rounding=rounding)) for total, bias, form in cases()]
     rng = random.Random(6)
 
     async def bench(ctx: Any) -> None:

@@ -11,15 +11,14 @@ from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, stores
 from hwgen.gateware.hwc.output.wide_words import place_in_row
-from hwgen.gateware.lib.requantise import Clip, RoundingShift, beyond, connected_clip
+from hwgen.gateware.lib.requantise import Clip, connected_clip
+from hwgen.gateware.lib.rounding import RoundingShift, beyond, rest_bits
 from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling
 
 __all__ = ["IN_LUTS", "TOTAL_BITS", "Leaving", "value_bits"]
 
 WAITING_BYTES = WORD_BYTES - 1
 """Most bytes of a word that is not full yet."""
-REST_BITS = 10
-"""Bits of a sum that was shifted right and is to be clipped to 8 bits."""
 TOTAL_BITS = 33
 """Bits of a sum with its bias."""
 FEW_LINES = 2
@@ -285,7 +284,7 @@ class Leaving:
             [Signal(len(scale.shift), name=f"shift_{stage}") for stage in range(2)],
             Signal(PRODUCT_BITS + 1),
         )
-        units = [Scaling() for _ in totals]
+        units = [Scaling(rounding=p.rounding) for _ in totals]
         for i, (unit, total) in enumerate(zip(units, totals, strict=True)):
             m.submodules[f"scaling_{i}"] = unit
             m.d.comb += [
@@ -320,17 +319,18 @@ class Leaving:
     def _requantise(self, m: Module, totals: Sequence[Value], enable: Value) -> Value:
         """What is left of the sums; a cycle later it becomes their outputs."""
         settings, rests, outputs, beyond_these = self._settings, [], [], Signal(TOTAL_BITS + 1)
+        how, size = self._parameters.rounding, rest_bits(8, self._parameters.rounding)
         m.d.sync += beyond_these.eq(beyond(settings.shift, 8, TOTAL_BITS))
         for i, total in enumerate(totals):
-            m.submodules[f"rounding_{i}"] = rounding = RoundingShift(sum_bits=TOTAL_BITS)
-            m.submodules[f"clip_{i}"] = clip = Clip()
+            m.submodules[f"rounding_{i}"] = rounding = RoundingShift(sum_bits=TOTAL_BITS, rounding=how)
+            m.submodules[f"clip_{i}"] = clip = Clip(rounding=how)
             m.d.comb += [
                 rounding.enable.eq(enable),
                 rounding.sum.eq(total),
                 rounding.shift.eq(settings.shift),
                 rounding.beyond.eq(beyond_these),
                 clip.enable.eq(self._packs),
-                clip.rest.eq(self._value.word_select(i, REST_BITS)),
+                clip.rest.eq(self._value.word_select(i, size)),
                 *connected_clip(clip, settings),
             ]
             rests.append(rounding.rest)
@@ -340,8 +340,9 @@ class Leaving:
 
     def _requantise_half(self, m: Module, total: Value, enable: Value) -> Value:
         """The same of one sum that becomes an output of 16 bits."""
-        m.submodules.rounding_wide = rounding = RoundingShift(bits=16, sum_bits=TOTAL_BITS)
-        m.submodules.clip_wide = clip = Clip(bits=16)
+        how = self._parameters.rounding
+        m.submodules.rounding_wide = rounding = RoundingShift(bits=16, sum_bits=TOTAL_BITS, rounding=how)
+        m.submodules.clip_wide = clip = Clip(bits=16, rounding=how)
         m.d.sync += rounding.beyond.eq(beyond(self._settings.shift, 16, TOTAL_BITS))
         m.d.comb += [
             rounding.enable.eq(enable),
@@ -357,8 +358,8 @@ class Leaving:
 
 def value_bits(parameters: HwcParameters) -> int:
     """Width of what is left of the sums of a step: for each output, or a whole sum."""
-    whole = 32 if parameters.loads_sums else 18 if parameters.wide else 0
-    return max(0 if parameters.scaled else REST_BITS * parameters.requantisers, whole, 1)
+    whole = 32 if parameters.loads_sums else rest_bits(16, parameters.rounding) if parameters.wide else 0
+    return max(0 if parameters.scaled else rest_bits(8, parameters.rounding) * parameters.requantisers, whole, 1)
 
 
 def _bytes(kept: Value, old: Value, fresh: Sequence[Value]) -> Value:
