@@ -1,4 +1,4 @@
-"""The contributing page: its map of rooms is the tree's and the import test's, its ten changes stay small."""
+"""The contributing page: its map of rooms is the tree's and the import test's, its eleven changes stay small."""
 
 import re
 from pathlib import Path
@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 LIMITS = {
     "An activation": 7,
+    "A way of rounding": 5,
     "A lane dimension": 8,
     "A stage type": 6,
     "A DRAM page policy": 6,
@@ -65,9 +66,9 @@ def test_every_room_is_on_the_map() -> None:
     assert missing == []
 
 
-def test_ten_changes_touch_few_files() -> None:
+def test_eleven_changes_touch_few_files() -> None:
     changes = dict(re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", TEXT, flags=re.DOTALL | re.MULTILINE))
-    assert len(changes) == 10
+    assert len(changes) == 11
     for name, most in LIMITS.items():
         files = [file for cells in rows(changes[name]) for file in re.findall(r"`([\w./]+)`", cells[0])]
         assert 1 <= len(files) <= most, name
@@ -77,7 +78,7 @@ def test_ten_changes_touch_few_files() -> None:
 def test_what_a_change_names_is_in_its_files() -> None:
     missing = []
     for cells in rows(
-        section("## Ten changes") + "".join(re.findall(r"^### .*?\n(.*?)(?=^##|\Z)", TEXT, re.S | re.M))
+        section("## Eleven changes") + "".join(re.findall(r"^### .*?\n(.*?)(?=^##|\Z)", TEXT, re.S | re.M))
     ):
         files = [ROOT / file for file in re.findall(r"`([\w./]+)`", cells[0])]
         text = "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
