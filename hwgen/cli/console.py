@@ -136,7 +136,7 @@ def print_table(
 
 
 def print_wrapped(text: str, first: str) -> None:
-    """Text on standard output after what is in front of its first line; further lines begin below it."""
+    """Text on standard output after the beginning of its first line; further lines begin below it."""
     console = Console(markup=False, emoji=False)
     width = min(console.width, _LONGEST_LINE) if console.is_terminal else _LONGEST_LINE
     lines = textwrap.wrap(printable(text), max(width, 2 * len(first)), initial_indent=first,

@@ -102,15 +102,15 @@ class StoreChannel(wiring.Component):
         unanswered = Signal(range(p.outstanding + 1))
         answer = data.StructLayout({"address": 32, "last": 1})
         m.submodules.answers = answers = SyncFIFO(width=answer.size, depth=p.outstanding)
-        announced, awaited = Signal(answer), data.View(answer, answers.r_data)
+        pushed, awaited = Signal(answer), data.View(answer, answers.r_data)
         response = self.i_response.payload
         bad = Signal()
         m.d.comb += [
             front.hold.eq(self.halt | failed | (unanswered == p.outstanding)),
-            announced.address.eq(self.o_burst.payload.burst.address),
-            announced.last.eq(self.o_burst.payload.last),
+            pushed.address.eq(self.o_burst.payload.burst.address),
+            pushed.last.eq(self.o_burst.payload.last),
             answers.w_en.eq(self.o_burst.valid & self.o_burst.ready),
-            answers.w_data.eq(announced),
+            answers.w_data.eq(pushed),
             answers.r_en.eq(self.i_response.valid),
             self.i_response.ready.eq(1),
             bad.eq(is_error(response)),

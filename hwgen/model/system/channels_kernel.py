@@ -8,7 +8,6 @@ from hwgen.model.compiled import inner
 from hwgen.model.dram.cycles_kernel import P_WIDTH
 from hwgen.model.system.tables import (
     AHEAD,
-    BEHIND,
     COLLECTS,
     D_NUMBER,
     D_STATE,
@@ -26,6 +25,7 @@ from hwgen.model.system.tables import (
     E_TCDM,
     E_TCDM_1,
     E_TCDM_2,
+    FOLLOWING,
     G_ENDS,
     G_FIRST,
     G_FULL,
@@ -90,7 +90,7 @@ def is_at_work(row, c):  # type: ignore[no-untyped-def]
         or row[c + D_WORDS] != 0
         or row[c + AHEAD + W_BUSY] != 0
         or row[c + D_WAITING] != 0
-        or row[c + BEHIND + W_BUSY] != 0
+        or row[c + FOLLOWING + W_BUSY] != 0
         or row[c + T_BUSY] != 0
         or row[c + N_BUSY] != 0
     )
@@ -129,7 +129,7 @@ def read_descriptor(row, c, moves, p, word, words, waiting):  # type: ignore[no-
 @inner
 def take_descriptor(row, c, moves, waiting):  # type: ignore[no-untyped-def]
     """The walker that follows the data takes the next descriptor, if it has none. Returns whether it does."""
-    w = c + BEHIND
+    w = c + FOLLOWING
     if row[w + W_BUSY] or not waiting:
         return False
     _begin_walk(row, w, moves, row[c + D_NUMBER] - row[c + D_WAITING])
@@ -218,7 +218,7 @@ def split(row, c, moves, p, hold):  # type: ignore[no-untyped-def]
 @inner
 def take_segment(row, c, moves):  # type: ignore[no-untyped-def]
     """The segmenter takes a run, if it has none and there is one for it. Returns whether it does."""
-    w = c + BEHIND
+    w = c + FOLLOWING
     if row[c + T_BUSY] or not row[w + W_BUSY]:
         return False
     move = moves[row[w + W_DESCRIPTOR]]
@@ -232,7 +232,7 @@ def take_segment(row, c, moves):  # type: ignore[no-untyped-def]
 @inner
 def leave_run(row, c, moves):  # type: ignore[no-untyped-def]
     """The walker that follows the data goes on to the next run."""
-    _step(row, c + BEHIND, moves)
+    _step(row, c + FOLLOWING, moves)
 
 
 @inner

@@ -23,7 +23,6 @@ from hwgen.model.system.tables import (
     A_LAST,
     A_STREAM,
     B_IN,
-    BEHIND,
     D_WAITING,
     E_APART,
     E_LENGTH,
@@ -34,6 +33,7 @@ from hwgen.model.system.tables import (
     F_TO_ASK,
     F_TO_GIVE,
     F_WORD,
+    FOLLOWING,
     G_ENDS,
     G_FIRST,
     G_FULL,
@@ -175,7 +175,7 @@ def _place(row, c, p, beat, free):  # type: ignore[no-untyped-def]
 @inner
 def _next_run(row, c, moves, p, scatters, quiet):  # type: ignore[no-untyped-def]
     """The run at hand goes to the segmenter or to the scatterer, each of which waits until the other has done."""
-    w = c + BEHIND
+    w = c + FOLLOWING
     if not row[w + W_BUSY]:
         return 0
     move = moves[row[w + W_DESCRIPTOR]]

@@ -63,7 +63,7 @@ LOAD = TOKENS + 31
  S_BEGIN, S_GATHERED) = range(14)  # fmt: skip
 """The descriptor that is read, those that wait, the burst in the register of the front, and the splitter."""
 COLLECTS, SUMS, JUDGES, OFFERS = range(4)
-AHEAD, BEHIND = 14, 24
+AHEAD, FOLLOWING = 14, 24
 """Two walkers of runs."""
 W_BUSY, W_DESCRIPTOR, W_DRAM, W_TCDM, W_DRAM_0, W_TCDM_0, W_LEFT_1, W_LEFT_2, W_JOINS, W_LAST = range(10)
 (T_BUSY, T_DRAM, T_TCDM, T_LENGTH, T_JOINS, T_LAST, T_FOLD, T_SLOW) = range(34, 42)

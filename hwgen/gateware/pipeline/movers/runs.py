@@ -33,7 +33,7 @@ class _Lead(wiring.Component):
     """The lines by which the writer of a map is ahead of its reader, line by line and tile by tile.
 
     A tile without runs counts as all of its lines, as soon as all that was written before is in the DRAM. Of two
-    streams in the same tile the one that reads is behind; one that reads what the tile before has written may be
+    streams in the same tile the one that reads is later; one that reads what the tile before has written may be
     ahead by a tile less a line.
 
     Parameters
