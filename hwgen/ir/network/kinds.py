@@ -83,14 +83,14 @@ class Node(ABC):
     Members
     -------
     name : once in the graph.
-    inputs, outputs : names of tensors.
+    inputs, outputs : names of tensors; it has one output of its own name if nothing else is said.
     covers : names of the model's nodes that it stands for.
     shape : of its first output.
     """
 
     name: str
     inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
     covers: tuple[str, ...]
     shape: tuple[int, ...]
 
@@ -99,6 +99,10 @@ class Node(ABC):
     """Whether it has the arithmetic of the integer reference; which of these hardware runs, a plan says."""
     moves: ClassVar[bool] = True
     """Whether elements are read and written at all."""
+
+    def __post_init__(self) -> None:
+        if not self.outputs:
+            object.__setattr__(self, "outputs", (self.name,))
 
     @property
     def output(self) -> str:

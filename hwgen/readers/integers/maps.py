@@ -33,7 +33,6 @@ class AdditionAnchor(Anchor):
             Addition(
                 name=output,
                 inputs=tuple(one.tensor for one in operands),
-                outputs=(output,),
                 covers=region.covers(tail, node),
                 shape=shape,
                 scales=scales,
@@ -77,7 +76,6 @@ class ConcatenationAnchor(Anchor):
             Concatenation(
                 name=output,
                 inputs=tuple(inputs),
-                outputs=(output,),
                 covers=region.covers(tail, node),
                 shape=shape,
                 axis=int(node.attributes["axis"]) % len(shape),
@@ -118,7 +116,6 @@ class MaximumAnchor(Anchor):
             MaxPool(
                 name=output,
                 inputs=(tensor,),
-                outputs=(output,),
                 covers=region.covers(tail, node),
                 shape=made,
                 window=window,
@@ -151,7 +148,6 @@ class AverageAnchor(Anchor):
             AveragePool(
                 name=output,
                 inputs=(source.tensor,),
-                outputs=(output,),
                 covers=region.covers(tail, node),
                 shape=made,
                 window=window,

@@ -7,9 +7,9 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network.graph import Graph, Model
 from hwgen.ir.network.kinds import Dequantise, HostOperator, Node, Operation, Quantise
 from hwgen.ir.network.tensors import Constants, Int8
-from hwgen.readers.integers.anchors import ANCHORS
-from hwgen.readers.integers.regions import Region
-from hwgen.readers.integers.sums import channel_convolution
+from hwgen.readers.integers.maps import AdditionAnchor, AverageAnchor, ConcatenationAnchor, MaximumAnchor
+from hwgen.readers.integers.regions import Anchor, Region
+from hwgen.readers.integers.sums import ConvolutionAnchor, ProductAnchor, TransposedAnchor, channel_convolution
 from hwgen.readers.integers.tails import NotHardware
 from hwgen.readers.onnx.lifting import QUANTISERS
 from hwgen.readers.onnx.operators import ACTIVE
@@ -18,6 +18,16 @@ from hwgen.readers.onnx.reader import load_quantised
 
 __all__ = ["read_quantised"]
 
+ANCHORS: dict[str, Anchor] = {
+    "Conv": ConvolutionAnchor(),
+    "ConvTranspose": TransposedAnchor(),
+    **dict.fromkeys(("Gemm", "MatMul"), ProductAnchor()),
+    **dict.fromkeys(("Add", "Sum"), AdditionAnchor()),
+    "Concat": ConcatenationAnchor(),
+    **dict.fromkeys(("MaxPool", "GlobalMaxPool", "ReduceMax"), MaximumAnchor()),
+    **dict.fromkeys(("AveragePool", "GlobalAveragePool", "ReduceMean"), AverageAnchor()),
+}
+"""Which operators anchor a region of integer nodes, and how each of them is built."""
 NOT_QUANTISED = "its output is not quantised"
 
 

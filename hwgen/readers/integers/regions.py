@@ -3,7 +3,7 @@
 Each QuantizeLinear, with what stands before it up to the quantised tensors, becomes the nodes that compute its
 integers from theirs.
 
-An operator that anchors such a region is one class of `hwgen.readers.integers.anchors`, found through its registry.
+An operator that anchors such a region is one class, found through `hwgen.readers.integers.reader.ANCHORS`.
 """
 
 from abc import ABC, abstractmethod
@@ -151,7 +151,6 @@ class Region:
             Addition(
                 name=output,
                 inputs=names,
-                outputs=(output,),
                 covers=self.covers(above, node),
                 shape=self.shape(names[0]),
                 scales=Scale.common([1.0, 1.0]),
@@ -175,7 +174,7 @@ class Region:
             self.reasons[tensor] = str(reason)
             covers = (self.quantiser.called,)
             shape = self.model.shape(tensor)
-            self.emit(Quantise(name=output, inputs=(tensor,), outputs=(output,), covers=covers, shape=shape))
+            self.emit(Quantise(name=output, inputs=(tensor,), covers=covers, shape=shape))
 
     def source(self, tensor: str) -> Source:
         """A quantised tensor whose numbers these are; moved elements are moved as integers first."""
@@ -214,7 +213,7 @@ class Region:
     ) -> Source:
         """Elements of a quantised tensor in another order; zero points where the index of `Movement` is -1."""
         quantisation = source.quantisation
-        base = {"name": name, "inputs": (source.tensor,), "outputs": (name,), "covers": covers, "shape": index.shape}
+        base = {"name": name, "inputs": (source.tensor,), "covers": covers, "shape": index.shape}
         same = np.array_equal(index.ravel(), np.arange(np.prod(self.shape(source.tensor))))
         node = (
             View(**base)  # type: ignore[arg-type]
@@ -291,7 +290,7 @@ class Region:
         channels = shape[1] if len(shape) > 1 else 1
         tables = tail.tables(source.quantisation, 1 if tail.scalar else channels)
         same = np.array_equal(tables[0], np.arange(-128, 128)) and len(tables) == 1
-        base = {"name": output, "inputs": (source.tensor,), "outputs": (output,), "covers": covers, "shape": shape}
+        base = {"name": output, "inputs": (source.tensor,), "covers": covers, "shape": shape}
         self.emit(View(**base) if same else Lookup(**base, tables=tables))  # type: ignore[arg-type]
 
     def _move(self, node: Operation, tensor: str, tail: Tail, output: str) -> None:
@@ -322,7 +321,6 @@ class Region:
         base = {
             "name": output,
             "inputs": (inner,),
-            "outputs": (output,),
             "covers": (node.called,),
             "shape": shape,
         }

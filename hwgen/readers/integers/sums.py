@@ -133,7 +133,6 @@ def _repeated(
         Concatenation(
             name=name,
             inputs=(source.tensor,) * copies,
-            outputs=(name,),
             covers=covers,
             shape=tuple(made),
             axis=axis % len(shape),
@@ -181,7 +180,6 @@ def _emit_convolution(
     node = Convolution(
         name=output,
         inputs=(source.tensor,),
-        outputs=(output,),
         covers=covers,
         shape=shape,
         weights=np.concatenate(parts, axis=1),
@@ -289,7 +287,6 @@ class ProductAnchor(Anchor):
             Product(
                 name=output,
                 inputs=(source.tensor,),
-                outputs=(output,),
                 covers=covers,
                 shape=shape,
                 weights=np.concatenate(parts, axis=1),

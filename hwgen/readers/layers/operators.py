@@ -6,6 +6,8 @@ An operator that is in none of the tables is refused: whether it carries work is
 from dataclasses import dataclass
 from enum import Enum
 
+from hwgen.readers.onnx.operators import NESTED
+
 __all__ = [
     "ACTIVATIONS",
     "IGNORED",
@@ -191,10 +193,7 @@ REFUSED: dict[str, str] = {
     "RotaryEmbedding": "products that no row expresses",
     "DFT": "a transform that no row expresses",
     "STFT": "a transform that no row expresses",
-    "If": "a graph inside the graph",
-    "Loop": "a graph inside the graph",
-    "Scan": "a graph inside the graph",
-    "SequenceMap": "a graph inside the graph",
+    **NESTED,
 }
 """Operators with work that no row expresses. With them: a `Conv` that is dilated, of three dimensions or with weights
 that are computed, a product of two computed matrices, and every operator that is in none of these tables."""

@@ -1,14 +1,13 @@
 """Operators on integers (QOperator form) as the operators on numbers that they stand for, between QuantizeLinear and
 DequantizeLinear: both forms of quantised models become one.
 
-A kind of operator is one class here, found through `LIFTED`.
+A kind of operator is one entry of `LIFTED`.
 """
 
 import sys
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hwgen.ir.network.kinds import Operation
@@ -68,96 +67,65 @@ _WINDOW = ("auto_pad", "ceil_mode", "count_include_pad", "dilations", "group", "
 _GEMM = ("alpha", "transA", "transB")
 
 
-class _Lifting(ABC):
+@dataclass(frozen=True)
+class _Lifting:
     """How one kind of operator on integers is written in numbers.
 
     Members
     -------
     operator : the standard one that it stands for.
-    data : places of its data among the inputs; the others are scales and zero points.
+    data : places of its operands among the inputs; each has its scale and its zero point after it.
+    output : where the output's scale is, with its zero point after it.
+    keep : attributes.
+    bias : where the bias is, if there is one; it has the scale of the products.
+    weights_axis : axis of the weights' scales; None: the second operand is no weights.
     """
 
     operator: str
     data: Sequence[int]
+    output: int
+    keep: Sequence[str] = ()
+    bias: int | None = None
+    weights_axis: int | None = None
 
-    @abstractmethod
+    @property
+    def places(self) -> Sequence[int]:
+        """Where data are among the inputs."""
+        return self.data if self.bias is None else (*self.data, self.bias)
+
     def write(self, writer: _Writer) -> None:
         """Write the nodes."""
-
-
-class _Weighted(_Lifting):
-    """A product with weights: data, weights, output and bias, each at its place among the inputs."""
-
-    def __init__(self, operator: str, output: int, keep: Sequence[str], bias: int = 8, weights_axis: int = 0) -> None:
-        self.operator, self.output, self.keep = operator, output, keep
-        self.bias, self.weights_axis, self.data = bias, weights_axis, (0, 3, bias)
-
-    def write(self, writer: _Writer) -> None:
-        names = list(writer.node.inputs)
-        data = writer.dequantised(names[0], (names[1], names[2]), "data")
-        axis = self.weights_axis
+        node, axis = writer.node, self.weights_axis
         if "transB" in self.keep:
-            axis = 0 if writer.node.attributes.get("transB", 0) else 1
-        weights = writer.dequantised(names[3], (names[4], names[5]), "weights", axis)
+            axis = 0 if node.attributes.get("transB", 0) else 1
+        names = [*node.inputs, ""]
+        inputs = []
+        for at in self.data[: max(len(node.inputs) // 3, 2)]:
+            role = f"data{at}" if axis is None else "weights" if at else "data"
+            parameters = (names[at + 1], names[at + 2])
+            inputs.append(writer.dequantised(names[at], parameters, role, axis if at else None))
+        if self.bias is not None and node.input(self.bias):
+            inputs.append(self._bias(writer))
         made = writer.fresh("numbers")
-        inputs = [data, weights]
-        if len(names) > self.bias and names[self.bias]:
-            scale = writer.fresh("bias_scale")
-            writer.add("Mul", [names[1], names[4]], [scale])
-            alpha = writer.node.attributes.get("alpha", 1.0)
-            if "alpha" in self.keep and alpha != 1:  # the bias is added before the factor
-                factor, product = writer.fresh("alpha"), scale
-                scale = writer.fresh("bias_scale_alpha")
-                writer.add("Constant", [], [factor], value_float=alpha)
-                writer.add("Mul", [product, factor], [scale])
-            inputs.append(writer.dequantised(names[self.bias], (scale, ""), "bias", 0))
         writer.operator(self.operator, inputs, made, self.keep)
-        writer.add("QuantizeLinear", [made, names[self.output], names[self.output + 1]], list(writer.node.outputs))
+        of_output = [name for name in names[self.output : self.output + 2] if name]
+        writer.add("QuantizeLinear", [made, *of_output], node.outputs)
 
-
-class _Simple(_Lifting):
-    """Operands of three inputs each (integers, scale, zero point), then scale and zero point of the output."""
-
-    def __init__(self, operator: str, operands: int, keep: Sequence[str] = ()) -> None:
-        self.operator, self.operands, self.keep = operator, operands, keep
-        self.data = range(0, 3 * operands, 3)
-
-    def write(self, writer: _Writer) -> None:
-        names = [*writer.node.inputs, ""]
-        data = [
-            writer.dequantised(names[at], (names[at + 1], names[at + 2]), f"data{at}")
-            for at in range(0, 3 * self.operands, 3)
-        ]
-        made, out = writer.fresh("numbers"), 3 * self.operands
-        writer.operator(self.operator, data, made, self.keep)
-        parameters = [name for name in names[out : out + 2] if name]
-        writer.add("QuantizeLinear", [made, *parameters], list(writer.node.outputs))
-
-
-class _Concatenation(_Lifting):
-    """Scale and zero point of the output, then three inputs for each operand."""
-
-    operator = "Concat"
-    data = range(2, sys.maxsize, 3)
-
-    def write(self, writer: _Writer) -> None:
-        names = list(writer.node.inputs)
-        data = [
-            writer.dequantised(names[at], (names[at + 1], names[at + 2]), f"data{at}")
-            for at in range(2, len(names), 3)
-        ]
-        made = writer.fresh("numbers")
-        writer.operator(self.operator, data, made, ("axis",))
-        writer.add("QuantizeLinear", [made, names[0], names[1]], list(writer.node.outputs))
+    def _bias(self, writer: _Writer) -> str:
+        """The bias in numbers."""
+        names, scale = writer.node.inputs, writer.fresh("bias_scale")
+        writer.add("Mul", [names[1], names[4]], [scale])
+        alpha = writer.node.attributes.get("alpha", 1.0)
+        if "alpha" in self.keep and alpha != 1:  # the bias is added before the factor
+            factor, product = writer.fresh("alpha"), scale
+            scale = writer.fresh("bias_scale_alpha")
+            writer.add("Constant", [], [factor], value_float=alpha)
+            writer.add("Mul", [product, factor], [scale])
+        return writer.dequantised(writer.node.input(self.bias or 0), (scale, ""), "bias", 0)
 
 
 class _Sums(_Lifting):
-    """Integer sums without a scale: numbers whose scales are 1."""
-
-    data = (0, 1)
-
-    def __init__(self, operator: str, keep: Sequence[str] = ()) -> None:
-        self.operator, self.keep = operator, keep
+    """Integer sums without a scale, as numbers whose scales are 1: data and weights, then their zero points."""
 
     def write(self, writer: _Writer) -> None:
         names = [*writer.node.inputs, "", ""]
@@ -169,20 +137,20 @@ class _Sums(_Lifting):
 
 
 LIFTED: Mapping[str, _Lifting] = {
-    "QLinearConv": _Weighted("Conv", 6, _WINDOW),
-    "QLinearMatMul": _Weighted("MatMul", 6, (), weights_axis=1),
-    "QGemm": _Weighted("Gemm", 7, _GEMM, bias=6),
-    "ConvInteger": _Sums("Conv", _WINDOW),
-    "MatMulInteger": _Sums("MatMul"),
-    "QLinearAdd": _Simple("Add", 2),
-    "QLinearMul": _Simple("Mul", 2),
-    "QLinearConcat": _Concatenation(),
-    "QLinearAveragePool": _Simple("AveragePool", 1, _WINDOW),
-    "QLinearGlobalAveragePool": _Simple("GlobalAveragePool", 1),
-    "QLinearReduceMean": _Simple("ReduceMean", 1, ("axes", "keepdims")),
-    "QLinearLeakyRelu": _Simple("LeakyRelu", 1, ("alpha",)),
-    "QLinearSigmoid": _Simple("Sigmoid", 1),
-    "QLinearSoftmax": _Simple("Softmax", 1, ("axis",)),
+    "QLinearConv": _Lifting("Conv", (0, 3), 6, _WINDOW, bias=8, weights_axis=0),
+    "QLinearMatMul": _Lifting("MatMul", (0, 3), 6, weights_axis=1),
+    "QGemm": _Lifting("Gemm", (0, 3), 7, _GEMM, bias=6, weights_axis=1),
+    "ConvInteger": _Sums("Conv", (0, 1), 0, _WINDOW),
+    "MatMulInteger": _Sums("MatMul", (0, 1), 0),
+    "QLinearAdd": _Lifting("Add", (0, 3), 6),
+    "QLinearMul": _Lifting("Mul", (0, 3), 6),
+    "QLinearConcat": _Lifting("Concat", range(2, sys.maxsize, 3), 0, ("axis",)),
+    "QLinearAveragePool": _Lifting("AveragePool", (0,), 3, _WINDOW),
+    "QLinearGlobalAveragePool": _Lifting("GlobalAveragePool", (0,), 3),
+    "QLinearReduceMean": _Lifting("ReduceMean", (0,), 3, ("axes", "keepdims")),
+    "QLinearLeakyRelu": _Lifting("LeakyRelu", (0,), 3, ("alpha",)),
+    "QLinearSigmoid": _Lifting("Sigmoid", (0,), 3),
+    "QLinearSoftmax": _Lifting("Softmax", (0,), 3, ("axis",)),
 }
 """Operators on integers, and how each is written in numbers."""
 
@@ -209,7 +177,7 @@ def plain(node: Operation) -> Operation:
     """An operator as what it stands for, on its data alone: for shapes and work."""
     if node.label not in EQUIVALENTS:
         return replace(node, operator=node.label)
-    places = LIFTED[node.label].data if node.label in LIFTED else range(FUSED[node.label][1])
+    places = LIFTED[node.label].places if node.label in LIFTED else range(FUSED[node.label][1])
     data = tuple(name for at, name in enumerate(node.inputs) if at in places)
     return replace(node, operator=EQUIVALENTS[node.label], inputs=data, domain="")
 
@@ -232,7 +200,7 @@ def lifted(
             if node.operator in SUMS:
                 integers.update(node.outputs)
         elif node.operator == "Cast" and node.inputs[0] in integers:
-            made = _same(node)
+            made = [replace(node, operator="Identity", attributes={})]  # integer sums are numbers already
         elif node.operator in DIRECT and node.inputs[0] in known:
             quantiser = next((one for one in found if one.outputs[0] == node.inputs[0]), None)
             alone = readers[node.inputs[0]] == 1 and node.inputs[0] not in outputs
@@ -248,13 +216,6 @@ def lifted(
                 known[one.outputs[0]] = (one.inputs[1], one.inputs[2] if len(one.inputs) > 2 else "")
         found += made
     return found
-
-
-def _same(node: Operation) -> list[Operation]:
-    """Integer sums are numbers already."""
-    writer = _Writer(node)
-    writer.add("Identity", node.inputs, node.outputs)
-    return writer.made
 
 
 def _clipped(node: Operation, quantiser: Operation, known: Mapping[str, Parameters]) -> list[Operation]:

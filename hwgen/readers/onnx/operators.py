@@ -1,9 +1,21 @@
 """What importing a quantised model knows of ONNX operators: which are refused, and which work on single elements."""
 
-__all__ = ["ACTIVE", "AFFINE", "ELEMENTWISE", "MOVEMENTS", "OWN_DOMAINS", "REFUSED", "SAME", "STANDARD_DOMAINS"]
+__all__ = [
+    "ACTIVE",
+    "AFFINE",
+    "ELEMENTWISE",
+    "MOVEMENTS",
+    "NESTED",
+    "OWN_DOMAINS",
+    "REFUSED",
+    "SAME",
+    "STANDARD_DOMAINS",
+]
 
 STANDARD_DOMAINS = ("", "ai.onnx")
 OWN_DOMAINS = (*STANDARD_DOMAINS, "com.microsoft")
+
+NESTED = dict.fromkeys(("If", "Loop", "Scan", "SequenceMap"), "a graph inside the graph")
 
 REFUSED: dict[str, str] = {
     "Quant": "expected QuantizeLinear and DequantizeLinear (Brevitas writes them with export_onnx_qcdq)",
@@ -12,10 +24,7 @@ REFUSED: dict[str, str] = {
     "DynamicQuantizeLinear": "scales are computed at run time: expected static ones (quantize_static)",
     "DynamicQuantizeMatMul": "scales are computed at run time: expected static ones (quantize_static)",
     "DynamicQuantizeLSTM": "scales are computed at run time: expected static ones (quantize_static)",
-    "If": "a graph inside the graph",
-    "Loop": "a graph inside the graph",
-    "Scan": "a graph inside the graph",
-    "SequenceMap": "a graph inside the graph",
+    **NESTED,
 }
 """Operators with which a model is refused, and why."""
 
