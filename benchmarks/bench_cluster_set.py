@@ -34,7 +34,7 @@ from hwgen.ir.hardware import EnergyCost, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.cluster.objectives import ClusterObjective
-from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
+from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.tools.machine import processors
 from hwgen.tools.side_by_side import follow_the_parent
 
@@ -100,11 +100,11 @@ def cluster_of(size: int) -> Hardware:
     )
 
 
-def searched(search: Search) -> tuple[TwoLevelResult, float]:
+def searched(search: Search) -> tuple[ClusterResult, float]:
     """One search, and its processor time."""
     layer, size, objective = search
     started = time.process_time()
-    found = search_two_levels(layer, cluster_of(size), objective)
+    found = search_cluster(layer, cluster_of(size), objective)
     return found, time.process_time() - started
 
 

@@ -1,4 +1,4 @@
-"""Everything that the simulation of a two-level schedule needs: test data, program, DRAM image, prediction."""
+"""Everything that the simulation of a schedule of a cluster needs: test data, program, DRAM image, prediction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

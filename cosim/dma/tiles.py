@@ -1,4 +1,4 @@
-"""Random tiles of tensors as two-level schedules have them, and the cycles that the DMA takes to move them."""
+"""Random tiles of tensors as schedules of clusters have them, and the cycles that the DMA takes to move them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ from hwgen.lower.cluster.cost import judge_of
 from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
 from hwgen.search.cluster.lane_shapes import search_lanes, shapes_to_search
 from hwgen.search.cluster.objectives import ClusterObjective
-from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
+from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.search.cluster.outer_parts import telling
 from hwgen.search.cluster.shared import FINALISTS, SharedCluster, search_shared
 from hwgen.search.least_need import require_room
@@ -62,7 +62,7 @@ def search_clusters(
         note(lanes_chosen(found))
     numbers = {shape: number for number, shape in enumerate(shapes)}
 
-    def of_all(results: Sequence[TwoLevelResult]) -> tuple[TwoLevelResult, ...]:
+    def of_all(results: Sequence[ClusterResult]) -> tuple[ClusterResult, ...]:
         return tuple(_named(results[numbers[_shape(layer)]], layer) for layer in layers)
 
     return SharedCluster(found.hardware, of_all(found.results), of_all(found.alone), found.tried, found.shapes)
@@ -88,15 +88,15 @@ def _solver(
     slack: float,
     ends: bool,
     moving: "Moving",
-) -> Callable[[Layer, Hardware], TwoLevelResult]:
-    def solve(layer: Layer, hardware: Hardware) -> TwoLevelResult:
+) -> Callable[[Layer, Hardware], ClusterResult]:
+    def solve(layer: Layer, hardware: Hardware) -> ClusterResult:
         timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
         with moving.search(), telling(moving.tell):
             if objective is None and min_utilisation is None:
                 return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=slack, ends=ends)
             judge = runs if min_utilisation is None else timed
             named = objective or "dram-bytes"
-            return search_two_levels(layer, hardware, named, min_utilisation=min_utilisation, judge=judge)
+            return search_cluster(layer, hardware, named, min_utilisation=min_utilisation, judge=judge)
 
     return solve
 
@@ -134,5 +134,5 @@ def _shape(layer: Layer) -> str:
     return json.dumps(layer.shape_data)
 
 
-def _named(found: TwoLevelResult, layer: Layer) -> TwoLevelResult:
+def _named(found: ClusterResult, layer: Layer) -> ClusterResult:
     return replace(found, schedule=found.schedule.model_copy(update={"layer": layer}))

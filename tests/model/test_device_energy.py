@@ -15,7 +15,7 @@ from hwgen.model.energy import datapath_counts, device_energy, prices_of
 from hwgen.model.nest.hierarchy_counts import counts_of
 from hwgen.model.nest.one_level import predict
 from tests.oracles.levels_apart import on_hierarchy
-from tests.random.cluster_nests import two_level_cases
+from tests.random.cluster_nests import cluster_cases
 from tests.random.nests import cases
 
 THREE = Hierarchy.from_data({
@@ -38,7 +38,7 @@ def bytes_at(counts: Counts, level: str) -> dict[tuple[str, str], int]:
 
 def test_a_cluster_is_a_hierarchy_of_three_levels() -> None:
     """DRAM and TCDM serve what the DMA and the HWCs' ports move; the local buffers serve the datapath."""
-    for schedule, hwcs in two_level_cases(7, 150):
+    for schedule, hwcs in cluster_cases(7, 150):
         found = predict_cluster(schedule, hwcs)
         served = counts_of(on_hierarchy(normalised(schedule, hwcs)), THREE).served
         assert bytes_at(served, "dram") == bytes_at(found.counts, "dram"), schedule.as_data()

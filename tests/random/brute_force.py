@@ -51,7 +51,7 @@ def lanes_along(lanes: Shape, dim: int) -> int:
 def every_nest(layer: Layer, lanes: Shape = (1, 1, 1)) -> list[Nest]:
     """Tile loops in any order outermost, inner loops in any order; no loops over a dimension of extent 1, but one.
 
-    Loops of one iteration stay: a marker above one holds a whole box at once. For the same reason the tile loop of
+    Loops of one iteration stay: a marker above one holds a whole tile at once. For the same reason the tile loop of
     one dimension of extent 1, where there is one, stands around all others; elsewhere such a loop has no effect.
     """
     extents = [layer.extents[dim] for dim in DIMS]
@@ -189,7 +189,7 @@ def _arrays(layer: Layer, nest: Nest) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 @njit(cache=True)
-def _next_box(dims, steps, extents, depth, at, low, high):  # type: ignore[no-untyped-def]
+def _next_tile(dims, steps, extents, depth, at, low, high):  # type: ignore[no-untyped-def]
     """Advance the odometer to the next iteration that covers any; returns the outermost loop that moved, or -1."""
     moved = depth
     while True:
@@ -228,7 +228,7 @@ def _ranges(dims, steps, extents, depth, at, low, high):  # type: ignore[no-unty
 def _iterations(dims, steps, extents):  # type: ignore[no-untyped-def]
     at, low, high = np.zeros(len(dims), np.int64), np.zeros(6, np.int64), np.zeros(6, np.int64)
     count = 1
-    while _next_box(dims, steps, extents, len(dims), at, low, high) >= 0:
+    while _next_tile(dims, steps, extents, len(dims), at, low, high) >= 0:
         count += 1
     return count
 
@@ -253,9 +253,9 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, ports, units, 
     done = np.zeros((extents[0], extents[2], extents[3]), np.int64)
     most_channels, most_rows, most_columns, most_needed, most_weights, most_sums, most_vectors = 0, 0, 0, 0, 0, 0, 0
     runs_input = 1
-    box, held = 0, False
+    tile, held = 0, False
     while True:
-        box += 1
+        tile += 1
         # --- I ---
         fresh, touched, kept_rows, kept_columns, words = 0, 0, False, False, 0
         channels, rows, columns = np.zeros(len(in_input)), np.zeros(height), np.zeros(width)
@@ -276,18 +276,18 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, ports, units, 
                         if column < 0 or column >= width:
                             continue
                         columns[column] = 1
-                        if in_input[channel, row, column] == box:
+                        if in_input[channel, row, column] == tile:
                             continue
                         touched += 1
-                        if held and in_input[channel, row, column] == box - 1:
+                        if held and in_input[channel, row, column] == tile - 1:
                             kept_rows, kept_columns = True, True
                         else:
                             fresh += 1
                             for byte in range(column * widths[0], (column + 1) * widths[0]):
-                                if input_word[channel, row, byte // ports[0]] != box:
-                                    input_word[channel, row, byte // ports[0]] = box
+                                if input_word[channel, row, byte // ports[0]] != tile:
+                                    input_word[channel, row, byte // ports[0]] = tile
                                     words += 1
-                        in_input[channel, row, column] = box
+                        in_input[channel, row, column] = tile
         costs[0, 0] += fresh * widths[0]
         costs[0, 1] += words
         most_needed = max(most_needed, touched)
@@ -309,9 +309,9 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, ports, units, 
             for c in range(low[1], high[1]):
                 for k, l in _pairs(low[4], high[4], low[5], high[5]):  # noqa: E741
                     touched += 1
-                    if not held or in_weights[m, c, k, l] != box - 1:
+                    if not held or in_weights[m, c, k, l] != tile - 1:
                         fresh += 1
-                    in_weights[m, c, k, l] = box
+                    in_weights[m, c, k, l] = tile
         costs[1, 0] += fresh * widths[1]
         costs[1, 1] += -(-fresh * widths[1] // ports[1])
         most_weights = max(most_weights, touched)
@@ -320,10 +320,10 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, ports, units, 
         for m in range(low[0], high[0]):
             for y, x in _pairs(low[2], high[2], low[3], high[3]):
                 touched += 1
-                if (not held or in_output[m, y, x] != box - 1) and done[m, y, x] > 0:
+                if (not held or in_output[m, y, x] != tile - 1) and done[m, y, x] > 0:
                     costs[2, 0] += widths[3]
-                    costs[2, 1] += _sum_words(read_word[m, y, vector_of[x]], x, sum_bytes, ports[2], box)
-                in_output[m, y, x] = box
+                    costs[2, 1] += _sum_words(read_word[m, y, vector_of[x]], x, sum_bytes, ports[2], tile)
+                in_output[m, y, x] = tile
                 done[m, y, x] += (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
         most_sums = max(most_sums, touched)
         vectors = 1
@@ -331,7 +331,7 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, ports, units, 
             vectors *= _vectors(dims, steps, depth, dim, low[dim], high[dim])
         most_vectors = max(most_vectors, vectors)
         before_low, before_high = low.copy(), high.copy()
-        moved = _next_box(dims, steps, extents, depth, at, low, high)
+        moved = _next_tile(dims, steps, extents, depth, at, low, high)
         held = place < len(dims) and moved == place and not idle
         for m in range(before_low[0], before_high[0]):
             for y, x in _pairs(before_low[2], before_high[2], before_low[3], before_high[3]):
@@ -339,12 +339,12 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, ports, units, 
                     continue
                 if done[m, y, x] < extents[1] * extents[4] * extents[5]:
                     costs[2, 0] += widths[3]
-                    costs[2, 1] += _sum_words(written_word[m, y, vector_of[x]], x, sum_bytes, ports[2], box)
+                    costs[2, 1] += _sum_words(written_word[m, y, vector_of[x]], x, sum_bytes, ports[2], tile)
                     continue
                 costs[2, 0] += widths[2]
                 for byte in range(x * widths[2], (x + 1) * widths[2]):
-                    if output_word[m, y, byte // ports[2]] != box:
-                        output_word[m, y, byte // ports[2]] = box
+                    if output_word[m, y, byte // ports[2]] != tile:
+                        output_word[m, y, byte // ports[2]] = tile
                         costs[2, 1] += 1
         if moved < 0:
             break
@@ -363,19 +363,19 @@ def _pairs(a, a_end, b, b_end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _sum_words(seen, x, sum_bytes, word, box):  # type: ignore[no-untyped-def]
-    """Words of the sum of column ``x`` that its vector has not moved in this box."""
+def _sum_words(seen, x, sum_bytes, word, tile):  # type: ignore[no-untyped-def]
+    """Words of the sum of column ``x`` that its vector has not moved in this tile."""
     words = 0
     for byte in range(x * sum_bytes, (x + 1) * sum_bytes):
-        if seen[byte // word] != box:
-            seen[byte // word] = box
+        if seen[byte // word] != tile:
+            seen[byte // word] = tile
             words += 1
     return words
 
 
 @njit(cache=True)
 def _vectors(dims, steps, depth, dim, low, high):  # type: ignore[no-untyped-def]
-    """Innermost iterations along one dimension within one box."""
+    """Innermost iterations along one dimension within one tile."""
     pieces = [(low, high)]
     for loop in range(depth, len(dims)):
         if dims[loop] == dim:

@@ -10,10 +10,10 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from tests.random.nests import random_bits, random_layer, random_schedule
 
-__all__ = ["random_two_level", "two_level_cases"]
+__all__ = ["cluster_cases", "random_cluster_nest"]
 
 
-def random_two_level(rng: Random, schedule: Schedule) -> Schedule:
+def random_cluster_nest(rng: Random, schedule: Schedule) -> Schedule:
     """The loops of a nest, with new markers for both levels and, perhaps, loops that are spread over HWCs."""
     loops = list(schedule.loops)
     over = sorted(_spread(rng, loops))
@@ -49,7 +49,7 @@ def _spread(rng: Random, loops: list[Loop]) -> set[int]:
     return chosen if len(chosen) < 2 or 0 not in chosen else {max(chosen)}
 
 
-def two_level_cases(
+def cluster_cases(
     seed: int, number: int, *, most_macs: int = 1500, lane_dims: tuple[Dim, ...] = OUTPUT_LANE_DIMS
 ) -> Iterator[tuple[Schedule, int]]:
     """A fixed sequence of random nests, each with a number of HWCs."""
@@ -57,4 +57,4 @@ def two_level_cases(
     for _ in range(number):
         layer = random_layer(rng, most_macs=most_macs)
         schedule = random_schedule(rng, layer, lane_dims=lane_dims, bits=random_bits(rng))
-        yield random_two_level(rng, schedule), rng.choice((1, 2, 3, 4))
+        yield random_cluster_nest(rng, schedule), rng.choice((1, 2, 3, 4))

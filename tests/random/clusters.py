@@ -1,4 +1,4 @@
-"""Random small layers with two-level schedules that a cluster of given HWCs can run."""
+"""Random small layers with schedules of clusters that a cluster of given HWCs can run."""
 
 import zlib
 from random import Random

@@ -1,4 +1,4 @@
-"""Placement of the operands of a two-level schedule in the TCDM: three ring buffers whose contents never move.
+"""Placement of the operands of a schedule of a cluster in the TCDM: three ring buffers whose contents never move.
 
 Each operand has a ring buffer. Linear addresses only increase; the TCDM address is the linear address modulo the size
 of the ring. Where rows or columns slide, a resident element keeps its linear address, so nothing is copied. Where

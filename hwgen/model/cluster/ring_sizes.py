@@ -1,4 +1,4 @@
-"""The bytes that the operands of a two-level schedule take in the TCDM, without their contents.
+"""The bytes that the operands of a schedule of a cluster take in the TCDM, without their contents.
 
 The rules are those of `hwgen.model.cluster.placement`, which lists every tile; a search asks for sizes alone.
 """

@@ -1,4 +1,4 @@
-"""The tiles of a two-level schedule in program order, and the tiles for which an operand is resident in the TCDM."""
+"""The tiles of a cluster's schedule in program order, and those for which an operand is resident in the TCDM."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -30,7 +30,7 @@ from hwgen.model.cluster.placement import place
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
 from hwgen.search.cluster.objectives import objective_of
-from hwgen.search.cluster.optimal import Judge, TwoLevelResult, search_two_levels
+from hwgen.search.cluster.optimal import ClusterResult, Judge, search_cluster
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
@@ -198,7 +198,7 @@ def search_fewest_cycles(
     ends: bool = False,
     bits: Bits | None = None,
     most_timed: int = MOST_TIMED,
-) -> TwoLevelResult:
+) -> ClusterResult:
     """The schedule of fewest cycles among those whose DRAM bytes exceed the fewest by ``slack`` at most.
 
     Parameters
@@ -216,7 +216,7 @@ def search_fewest_cycles(
     search = FewestCycles(layer, hardware, bits, slack, most_timed)
     near = search.best(timed, runs)
     if near is None or (ends and search.small):
-        least = search_two_levels(layer, hardware, bits=bits, judge=timed if search.small else runs)
+        least = search_cluster(layer, hardware, bits=bits, judge=timed if search.small else runs)
         least = replace(least, judged=least.judged if search.small else None, complete=False, slack=slack)
         end = (least.dram_bytes, least.judged)
         if near is None or (least.judged or 0.0) >= (near.judged or 0.0):
@@ -225,7 +225,7 @@ def search_fewest_cycles(
         end = None
     plan = near.plan
     iterations = busiest_iterations(layer, plan.steps, plan.spread, target)
-    return TwoLevelResult(
+    return ClusterResult(
         schedule=near.schedule,
         objective="dram-bytes",
         value=plan.dram_bytes,

@@ -48,7 +48,7 @@ from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
 
-__all__ = ["Judge", "TwoLevelResult", "search_two_levels"]
+__all__ = ["ClusterResult", "Judge", "search_cluster"]
 
 MAX_SEARCHED = 8
 """Tiles of one level, at most, for which the nest of the HWCs is searched."""
@@ -68,7 +68,7 @@ Judge = Callable[[Schedule], float]
 
 
 @dataclass(frozen=True)
-class TwoLevelResult:
+class ClusterResult:
     """The best schedule of one layer on a cluster.
 
     Members
@@ -135,7 +135,7 @@ class _Found(NamedTuple):
         return self.cost, self.tcdm_bytes
 
 
-def search_two_levels(
+def search_cluster(
     layer: Layer,
     hardware: Hardware,
     objective: ClusterObjective = "dram-bytes",
@@ -148,7 +148,7 @@ def search_two_levels(
     max_tried: int | None = None,
     max_levels: int | None = None,
     near: float = NEAR,
-) -> TwoLevelResult:
+) -> ClusterResult:
     """The best schedule for a cluster; raises `InputError` if none fits, or none that is found is busy enough.
 
     Parameters
@@ -203,7 +203,7 @@ def search_two_levels(
     if bound is not None:
         bound = value if cost.settled and search.complete and levels.complete else min(bound, value)
     moved = found.candidate.dram_bytes
-    return TwoLevelResult(
+    return ClusterResult(
         found.schedule,
         objective,
         value,

@@ -24,7 +24,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Loop, Marker, Schedule
 from hwgen.model.cluster.levels import tile_depth
 from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
-from hwgen.search.cluster.optimal import TwoLevelResult
+from hwgen.search.cluster.optimal import ClusterResult
 from hwgen.search.cluster.spreading import Spread
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
@@ -37,7 +37,7 @@ FINALISTS = 2
 MOST_OWN = 4
 """Orders of single layers that are candidates: those that most layers have."""
 
-Solve = Callable[[Layer, Hardware], TwoLevelResult]
+Solve = Callable[[Layer, Hardware], ClusterResult]
 """The search of one layer."""
 
 
@@ -55,8 +55,8 @@ class SharedCluster:
     """
 
     hardware: Hardware
-    results: tuple[TwoLevelResult, ...]
-    alone: tuple[TwoLevelResult, ...]
+    results: tuple[ClusterResult, ...]
+    alone: tuple[ClusterResult, ...]
     tried: tuple[tuple[Order, tuple[float, float]], ...]
     shapes: tuple[tuple[Lanes, tuple[float, float]], ...] = ()
 
@@ -98,7 +98,7 @@ def search_shared(
     return SharedCluster(*best, alone, tuple(tried))
 
 
-def cost(results: Sequence[TwoLevelResult]) -> tuple[float, float]:
+def cost(results: Sequence[ClusterResult]) -> tuple[float, float]:
     """What all layers cost together: cycles and bytes of the DRAM; or what was minimised, and bytes of the TCDM."""
     if results[0].slack is not None:
         cycles = (one.schedule.layer.macs / (one.lanes * (one.judged or one.utilisation)) for one in results)
@@ -106,7 +106,7 @@ def cost(results: Sequence[TwoLevelResult]) -> tuple[float, float]:
     return sum(one.value for one in results), sum(one.tcdm_bytes for one in results)
 
 
-def _orders(layers: Sequence[Layer], hardware: Hardware, alone: Sequence[TwoLevelResult]) -> list[Order]:
+def _orders(layers: Sequence[Layer], hardware: Hardware, alone: Sequence[ClusterResult]) -> list[Order]:
     """The candidates, each once."""
     if hardware.order is not None:
         return [hardware.order]
@@ -135,7 +135,7 @@ def _local_order(schedule: Schedule) -> Order:
 
 
 def _memories(
-    layers: Sequence[Layer], hardware: Hardware, alone: Sequence[TwoLevelResult], goal: InnerGoal, bits: Bits
+    layers: Sequence[Layer], hardware: Hardware, alone: Sequence[ClusterResult], goal: InnerGoal, bits: Bits
 ) -> tuple[float, dict[ArrayName, int]] | None:
     """The split of the budget with the least sum of goals of all layers in their tiles, with this sum."""
     fronts: list[NDArray[np.float64]] = []

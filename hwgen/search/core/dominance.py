@@ -98,7 +98,7 @@ def _factors(t: Tables, words: bool, biases: bool) -> tuple[list[list[Floats]], 
     k_cuts, l_cuts = np.array([[1.0], [t.scale.k_size]]), np.array([[1.0], [t.scale.l_size]])
     i_words, o_words = ([t.x_words], [t.x_output_words]) if words else ([], [])
     y_biases, x_biases = ([t.y_cuts], [t.x_cuts]) if biases else ([], [])
-    # Boxes of W that are cut otherwise are rounded otherwise: only equal cuts compare.
+    # Tiles of W that are cut otherwise are rounded otherwise: only equal cuts compare.
     w_tiles = [[table[:, 1:]] for table in (t.m_sizes, t.c_sizes)]
     w_tiles += [[k_tile], [l_tile]]
     if words:

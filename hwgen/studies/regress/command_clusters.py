@@ -62,7 +62,7 @@ def regress_clusters(
     clusters: ClustersOption = None,
     as_json: Json = False,
 ) -> int:
-    """Run two-level schedules on a cluster with a DRAM that takes its time, and compare counts, outputs and cycles.
+    """Run schedules of clusters on a cluster with a DRAM that takes its time, and compare counts, outputs and cycles.
 
     The last one runs with random stalls on every port and channel too. An interrupted run goes on where it was. With
     --clusters each layer is shared out in every way.

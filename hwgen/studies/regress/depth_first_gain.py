@@ -33,7 +33,7 @@ from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.lower.pipeline.images import in_scan_order
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Traffic
-from hwgen.search.cluster.optimal import search_two_levels
+from hwgen.search.cluster.optimal import search_cluster
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["BothWays", "LayeredRun", "Moved", "as_large_as", "run_both_ways", "run_layers"]
@@ -212,7 +212,7 @@ def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *,
             continue
         values = LayerData(_flat(row, operands[0]), computes.weights, computes.bias)
         layer = row.layer().requantised(GivenRequantisation.of(computes.requantisation, values.bits))
-        schedule = search_two_levels(layer, hardware).schedule
+        schedule = search_cluster(layer, hardware).schedule
         task = prepare_cluster(schedule, hardware, data=values)
         model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=fast)
         outcome = run_cluster(model, task.job)

@@ -11,7 +11,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import OnCluster, judge_of, predicted_on_cluster
 from hwgen.model.system.times import QueueName
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
-from hwgen.search.cluster.optimal import search_two_levels
+from hwgen.search.cluster.optimal import search_cluster
 from hwgen.studies.regress.plans import Configuration
 
 __all__ = ["WAITS", "ClusterConfiguration", "plan_on_cluster", "predicted_cluster", "simulate_on_cluster"]
@@ -68,7 +68,7 @@ def plan_on_cluster(layer: Layer, configuration: ClusterConfiguration) -> dict[s
     hardware = configuration.hardware
     timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
     if configuration.slack is None:
-        found = search_two_levels(layer, hardware, judge=runs)
+        found = search_cluster(layer, hardware, judge=runs)
     else:
         found = search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=configuration.slack, ends=True)
     least: dict[str, int] = {}

@@ -12,7 +12,7 @@ from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.model.cluster.levels import normalised
-from tests.random.cluster_nests import two_level_cases
+from tests.random.cluster_nests import cluster_cases
 from tests.random.nests import cases, random_layer, random_schedule
 
 Ranges = tuple[range, ...]
@@ -104,7 +104,7 @@ def test_every_weight_is_packed_once_for_lanes_along_any_dimension() -> None:
 
 def test_tiles_of_two_levels_are_contiguous_in_the_order_of_the_nest() -> None:
     values, several, in_lines = np.random.default_rng(5), 0, 0
-    for chosen, hwcs in [*two_level_cases(5, 60), *two_level_cases(6, 90, lane_dims=LANE_DIMS)]:
+    for chosen, hwcs in [*cluster_cases(5, 60), *cluster_cases(6, 90, lane_dims=LANE_DIMS)]:
         schedule, layer = normalised(chosen, hwcs), chosen.layer
         schedule = schedule.model_copy(update={"bits": Bits(W=values.choice((8, 16)))})
         shape = (layer.output_channels, layer.channels_per_group, *layer.kernel)

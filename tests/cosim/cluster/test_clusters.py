@@ -1,4 +1,4 @@
-"""Random small two-level schedules on clusters of four HWCs: every access at both levels, and every output."""
+"""Random small schedules of clusters on clusters of four HWCs: every access at both levels, and every output."""
 
 from collections import Counter
 from dataclasses import replace

@@ -16,7 +16,7 @@ from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.readers.layer_sets import load_layer_set
 from tests.oracles.levels_apart import outer_level
 from tests.oracles.nest_walk import walk_cluster
-from tests.random.cluster_nests import two_level_cases
+from tests.random.cluster_nests import cluster_cases
 
 EVERYTHING = ("elements", "bytes", "words")
 IN_TCDM = Marker(ARRAYS, TCDM)
@@ -51,7 +51,7 @@ def without_weights(counts: Counts) -> Counts:
 def test_closed_form_equals_oracle(chunk: int) -> None:
     widths = Random(chunk)
     dims = LANE_DIMS if chunk == 3 else OUTPUT_LANE_DIMS
-    for number, (schedule, hwcs) in enumerate(two_level_cases(301 + chunk, 75, most_macs=500, lane_dims=dims)):
+    for number, (schedule, hwcs) in enumerate(cluster_cases(301 + chunk, 75, most_macs=500, lane_dims=dims)):
         if number % 3:
             wide = Ports(*(widths.choice(PORT_WIDTHS) for _ in range(3)))
             schedule = schedule.model_copy(update={"ports": wide})
@@ -62,7 +62,7 @@ def test_closed_form_equals_oracle(chunk: int) -> None:
 
 def test_the_random_cases_reach_every_corner() -> None:
     seen = dict.fromkeys(CORNERS, 0)
-    for schedule, hwcs in two_level_cases(301, 400, most_macs=500):
+    for schedule, hwcs in cluster_cases(301, 400, most_macs=500):
         assert is_for_cluster(schedule)
         for corner, holds in CORNERS.items():
             seen[corner] += holds(schedule, hwcs)
@@ -114,7 +114,7 @@ def test_full_size_layer_by_hand() -> None:
     assert dram["dram", "W", "read"].jumps == 2  # its first run, and the one after the input's
     assert dram["dram", "O", "write"].bytes == 384 * 169
     assert dram["dram", "B", "read"].bytes == 384 * 4
-    # Boxes of 3 x 8 x 3 weights, k outside m: every three bytes apart, which half of the time lie in two words.
+    # Tiles of 3 x 8 x 3 weights, k outside m: every three bytes apart, which half of the time lie in two words.
     assert found.counts["tcdm_dma", "W", "read"].words == 384 * 256 * 3 * 3 // 2
     assert found.tcdm_need == PerOperand(I=256 * 169, W=2 * 32 * 256 * 9, O=2 * 32 * 169)
     assert found.tcdm_need_bytes.O == 2 * 32 * 169
@@ -135,7 +135,7 @@ def test_json_form() -> None:
     assert data["replicated_words"]["W"] == 0
 
 
-def two_level_nest(layer: Layer) -> Schedule:
+def cluster_nest(layer: Layer) -> Schedule:
     """A nest that fits any layer of the tables: filters by rows, eight rows of 32 channels at a time."""
     most: dict[str, int] = {"m": 32, "y": 8, "c": 32}
     steps = {dim: min(step, layer.extents[dim]) for dim, step in most.items()}  # type: ignore[index]
@@ -155,5 +155,5 @@ def test_full_size_layers_take_seconds() -> None:
     rows = load_layer_set("stoutchinin_2019").convolutions()
     start = time.perf_counter()
     for layer in rows[:6]:
-        predict_cluster(two_level_nest(layer), 4)
+        predict_cluster(cluster_nest(layer), 4)
     assert (time.perf_counter() - start) / 6 < 2

@@ -13,7 +13,7 @@ from hwgen.model.cluster.levels import normalised, over_loops
 from hwgen.model.nest.one_level import PerOperand
 from tests.oracles.levels_apart import local_level, outer_level
 from tests.oracles.nest_walk import walk, walk_cluster
-from tests.random.cluster_nests import two_level_cases
+from tests.random.cluster_nests import cluster_cases
 
 LINE = Layer(
     name="line", input_channels=1, output_channels=1, input_height=1, input_width=8, output_height=1, output_width=6,
@@ -110,7 +110,7 @@ def without_bias(counts: Counts) -> Counts:
 def test_both_levels_are_nests_of_one_level() -> None:
     """What all HWCs fetch together does not depend on tiles and slices, nor the DMA on what is inside of them."""
     spread = 0
-    for nest, hwcs in two_level_cases(41, 70):
+    for nest, hwcs in cluster_cases(41, 70):
         found, flat = walk_cluster(nest, hwcs), normalised(nest, hwcs)
         local, outer = walk(local_level(flat)), walk(outer_level(flat))
         assert not without_bias(found.tcdm).differences(without_bias(local.counts), ("elements", "bytes", "words")), (

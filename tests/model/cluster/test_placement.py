@@ -12,12 +12,12 @@ from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, place, spills_f
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.model.cluster.whole_maps import held_whole, require_whole, resident_plane
-from tests.random.cluster_nests import two_level_cases
+from tests.random.cluster_nests import cluster_cases
 
 
 def test_bytes_needed_are_those_of_the_placement() -> None:
     compared = walked = 0
-    for schedule, _ in two_level_cases(20260, 160):
+    for schedule, _ in cluster_cases(20260, 160):
         try:
             size = place(schedule).size
         except InputError as error:
@@ -38,7 +38,7 @@ def test_bytes_needed_are_those_of_the_placement() -> None:
 def test_tiles_in_halves_take_turns() -> None:
     """What one iteration touches is in one half, whole; the next one's in the other."""
     checked = 0
-    for schedule, _ in two_level_cases(20261, 150):
+    for schedule, _ in cluster_cases(20261, 150):
         for array in (array for array in ARRAYS if schedule.in_halves(array)):
             try:
                 placed = place(schedule)[array]
@@ -71,7 +71,7 @@ def test_outputs_overwrite_no_partial_sum_that_is_still_to_be_read() -> None:
 def test_partial_sums_of_consecutive_channels_are_in_different_banks() -> None:
     """Planes are an odd number of words, so that 2^n channels begin in 2^n banks. Others in rings are dense."""
     spilled = 0
-    for case, _ in two_level_cases(7, 60):
+    for case, _ in cluster_cases(7, 60):
         try:
             output = place(case).O
         except InputError:
@@ -88,7 +88,7 @@ def test_partial_sums_of_consecutive_channels_are_in_different_banks() -> None:
 
 def test_consecutive_channels_of_maps_that_stay_are_in_different_banks() -> None:
     whole = 0
-    for case, _ in two_level_cases(7, 60):
+    for case, _ in cluster_cases(7, 60):
         resident = held_whole(case, ("I", "O"))
         word, layer = case.ports.map_bytes, case.layer
         try:

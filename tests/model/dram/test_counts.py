@@ -15,7 +15,7 @@ from hwgen.model.dram import counts as dram_module
 from hwgen.model.dram.counts import dram_counts, dram_layout, program_access, runs_of
 from tests.oracles.dram_walk import walk_dram
 from tests.oracles.nest_walk import walk_cluster
-from tests.random.cluster_nests import two_level_cases
+from tests.random.cluster_nests import cluster_cases
 
 LINE = Layer(
     name="line", input_channels=1, output_channels=1, input_height=1, input_width=8, output_height=1, output_width=6,
@@ -107,7 +107,7 @@ def test_the_program_is_fetched_block_by_block() -> None:
 def test_equal_to_the_oracle(seed: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dram_module, "CHUNK", chunk)
     spilled = 0
-    for number, (schedule, hwcs) in enumerate(two_level_cases(71 + seed, 45, most_macs=1000)):
+    for number, (schedule, hwcs) in enumerate(cluster_cases(71 + seed, 45, most_macs=1000)):
         dram = DRAMS[number % len(DRAMS)]
         walked, found = walk_dram(schedule, dram, hwcs), dram_counts(schedule, dram, hwcs)
         assert not walked.differences(found, EVERYTHING), (schedule.as_data(), hwcs, dram)
@@ -117,7 +117,7 @@ def test_equal_to_the_oracle(seed: int, chunk: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_parts_come_in_the_order_of_their_tiles() -> None:
-    for schedule, hwcs in two_level_cases(5, 40):
+    for schedule, hwcs in cluster_cases(5, 40):
         nest = normalised(schedule, hwcs)
         layout, last = dram_layout(nest), len(tiles(nest)) - 1
         loaded, stored = list(loads(nest)), list(stores(nest))

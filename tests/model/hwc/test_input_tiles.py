@@ -1,4 +1,4 @@
-"""Boxes of the input, by hand."""
+"""Tiles of the input, by hand."""
 
 import pytest
 

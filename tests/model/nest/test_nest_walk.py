@@ -93,7 +93,7 @@ def test_padding_is_never_fetched_but_reduces() -> None:
     schedule = Schedule(layer=layer, nest=(Loop("l", 1), Loop("x", 1)))
     found = counted(schedule)
     assert found["I read"] == Access(3, 3, 3)  # the only pixel, once for each tap
-    assert found["O write_partial"] == Access(6, 24, 6)  # two of three taps leave sums behind, padding or not
+    assert found["O write_partial"] == Access(6, 24, 6)  # two of three taps leave partial sums, padding or not
     assert walk(schedule).need == PerOperand(I=1, W=1, O=1)
 
 
@@ -106,8 +106,8 @@ def test_stride_two_rows_and_kernel_rows_never_meet() -> None:
     assert counted(by_row)["I read"].elements == 6
     by_tap = Schedule(layer=layer, nest=(Marker(("I",)), Loop("k", 1), Loop("y", 1)))
     assert counted(by_tap)["I read"].elements == 6  # rows 0 2, 1 3, 2 4: neighbours share nothing
-    by_box = Schedule(layer=layer, nest=(Marker(("I",)), Loop("y", 1), Loop("k", 1)))
-    assert counted(by_box)["I read"].elements == 5  # rows 0 1 2, then 3 4
+    by_tile = Schedule(layer=layer, nest=(Marker(("I",)), Loop("y", 1), Loop("k", 1)))
+    assert counted(by_tile)["I read"].elements == 5  # rows 0 1 2, then 3 4
 
 
 def test_gaps_inside_a_word_merge() -> None:
@@ -171,11 +171,11 @@ def test_biases_are_kept_within_the_outermost_loops_that_they_fit(words: int, fe
     assert counted(outside)["B read"] == Access(fetched, 4 * fetched, fetched)
 
 
-def test_weights_are_packed_box_by_box() -> None:
+def test_weights_are_packed_box_by_tile() -> None:
     layer = line(3)
     nest = (Loop("c", 2), Marker(("W",)), Loop("x", 1), Loop("c", 1), Loop("l", 1))
     found = counted(Schedule(layer=layer, nest=nest))
-    assert found["W read"] == Access(9, 9, 2 + 1)  # boxes of 6 and 3 bytes
+    assert found["W read"] == Access(9, 9, 2 + 1)  # tiles of 6 and 3 bytes
     assert found["W read"].elements == layer.weight_elements
 
 

@@ -156,7 +156,7 @@ def test_allocation_of_columns_with_gaps() -> None:
     assert allocation(Schedule(layer=first, nest=nest)).I == 2 * 7 + 2  # clipped by 4: x from 1 on
 
 
-def test_allocation_rounds_up_the_need_of_every_box() -> None:
+def test_allocation_rounds_up_the_need_of_every_tile() -> None:
     """O in lane vectors, W in words or lanes, I so too and a copy for each lane along y, each found tile by tile."""
     for schedule in cases(77, 600):
         across = schedule.lanes.x

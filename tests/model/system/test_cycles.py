@@ -108,7 +108,7 @@ def test_who_comes_first_is_served_first() -> None:
 def test_moves_take_as_long_as_in_the_model_of_the_dma(queue: Queue, timing: Dram) -> None:
     """Descriptors of all kinds that wait together, on a cluster alone: two models that share no line.
 
-    In the program each of them comes behind the two words of a command.
+    In the program each of them comes after the two words of a command.
     """
     rng = Random(f"{queue.name} {timing}")
     loads = queue is Queue.LOAD

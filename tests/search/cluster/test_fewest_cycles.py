@@ -7,7 +7,7 @@ import pytest
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
-from hwgen.search.cluster.optimal import search_two_levels
+from hwgen.search.cluster.optimal import search_cluster
 from tests.random.layers import random_layer
 from tests.search.cluster.test_shared import TWO
 
@@ -22,6 +22,6 @@ def test_where_nothing_is_timed_the_estimate_decides(seed: int) -> None:
     timed, runs = (judge_of(TWO, timed=one) for one in (True, False))
     found = search_fewest_cycles(layer, TWO, timed=untimed, runs=runs, most_timed=0)
     best = search_fewest_cycles(layer, TWO, timed=timed, runs=runs)
-    least = search_two_levels(layer, TWO, judge=runs)
+    least = search_cluster(layer, TWO, judge=runs)
     assert least.dram_bytes <= found.dram_bytes <= least.dram_bytes * (1 + SLACK)
     assert 0 < timed(found.schedule) <= timed(best.schedule)

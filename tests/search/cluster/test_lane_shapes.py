@@ -9,7 +9,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.search.cluster.lane_shapes import SEARCHED, estimated_cycles, search_lanes, shapes_to_search
-from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
+from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.search.cluster.shared import SharedCluster
 
 FREE = Hardware(name="free", budget=2048, cluster=Cluster(hwcs=2, tcdm=1 << 14, banks=4))
@@ -37,13 +37,13 @@ def test_shapes_of_the_least_estimates_are_searched_and_lanes_along_x() -> None:
 
 
 def test_the_best_shape_is_taken_and_one_that_runs_nothing_is_left_out() -> None:
-    known = search_two_levels(DEEP, FREE)
+    known = search_cluster(DEEP, FREE)
     values = {Lanes(x=16): 900.0, Lanes(m=16): 300.0, Lanes(m=8, x=2): 300.0}
 
     def find(hardware: Hardware) -> SharedCluster:
         if hardware.shape not in values:
             raise InputError("does not fit")
-        one: TwoLevelResult = replace(known, value=values[hardware.shape])
+        one: ClusterResult = replace(known, value=values[hardware.shape])
         return SharedCluster(hardware, (one,), (one,), ())
 
     found = search_lanes([Lanes(y=16), *values], FREE, find)

@@ -20,7 +20,7 @@ from hwgen.model.energy import device_energy, prices_of_memories
 from hwgen.model.nest.one_level import predict
 from hwgen.search.cluster.lower_bound import floor_of
 from hwgen.search.cluster.objectives import ClusterObjective, objective_of
-from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
+from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.search.cluster.outer_nest import OuterSpace
 from tests.model.cluster.nests import ORDER, cluster, conv, every_outer, every_schedule, runs
 from tests.oracles.levels_apart import local_level, outer_level
@@ -62,8 +62,8 @@ def weighed(hardware: Hardware, moved: int, fetched: int) -> float:
     return hardware.cluster.energy.dram * moved + hardware.cluster.energy.tcdm * fetched
 
 
-def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> TwoLevelResult:
-    return search_two_levels(
+def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> ClusterResult:
+    return search_cluster(
         layer, hardware, objective, max_searched=10**6, busy_share=0, max_tried=10**6, max_levels=10**6, near=0
     )  # fmt: skip
 
@@ -117,13 +117,13 @@ def test_what_the_hardware_refuses_gives_way(
     hardware = cluster(tcdm, fixed=False).model_copy(update={"lanes": Lanes(m=8, x=2)})
     layer = conv(sizes, kernel)
     with pytest.raises(InputError, match="pieces inside one burst"):
-        compile_cluster(search_two_levels(layer, hardware, max_searched=2).schedule, hardware)
+        compile_cluster(search_cluster(layer, hardware, max_searched=2).schedule, hardware)
 
     def judge(schedule: Schedule) -> float:
         compile_cluster(schedule, hardware)
         return 1.0
 
-    found = search_two_levels(layer, hardware, max_searched=2, judge=judge)
+    found = search_cluster(layer, hardware, max_searched=2, judge=judge)
     assert not found.complete
     assert runs(found.schedule, hardware)
 
@@ -138,27 +138,27 @@ def test_a_demand_on_utilisation() -> None:
         asked.append(predict(local_level(schedule)).total_bytes)
         return 0.5 if len(asked) == 1 else 0.72
 
-    found = search_two_levels(layer, hardware, min_utilisation=0.7, judge=judge)
+    found = search_cluster(layer, hardware, min_utilisation=0.7, judge=judge)
     assert (found.judged, len(asked), found.complete) == (0.72, 2, False)
     assert asked[0] <= asked[1] == found.tcdm_bytes
-    assert search_two_levels(layer, hardware, min_utilisation=0.8).utilisation == pytest.approx(13 / 16)
+    assert search_cluster(layer, hardware, min_utilisation=0.8).utilisation == pytest.approx(13 / 16)
     with pytest.raises(InputError, match=r"fits a TCDM of 262144 bytes with these HWCs and may reach .* of 0\.9"):
-        search_two_levels(layer, hardware, min_utilisation=0.9)
+        search_cluster(layer, hardware, min_utilisation=0.9)
     with pytest.raises(InputError, match=r"utilisation reaches 0\.75; the highest was 0\.720"):
-        search_two_levels(layer, hardware, min_utilisation=0.75, judge=judge, max_levels=2)
+        search_cluster(layer, hardware, min_utilisation=0.75, judge=judge, max_levels=2)
 
 
 @pytest.mark.parametrize(
-    ("layer", "behind"),
+    ("layer", "dram"),
     [
         (conv((3, 3, 1, 2), (3, 3)), DDR),
         (conv((1, 1, 3, 4), (3, 3), (2, 1), (1, 1, 1, 1)), None),
         (conv((4, 2, 2, 1), (2, 30), groups=2), DDR),
     ],
 )
-def test_bounds_of_time_are_no_more_than_the_time(layer: Layer, behind: Dram | None) -> None:
+def test_bounds_of_time_are_no_more_than_the_time(layer: Layer, dram: Dram | None) -> None:
     """Of some loops, none is missing among those whose bound is at most the time that it takes."""
-    objective = objective_of("dram-time", Hardware(name="cluster", cluster=Cluster(dram=behind)))
+    objective = objective_of("dram-time", Hardware(name="cluster", cluster=Cluster(dram=dram)))
     space = OuterSpace(layer, Bits(), 1 << 20, objective.price)
     rest = tuple(Loop(dim, 1) for dim in layer.extents)
     every = [outer for _, _, outers in space.between(0, 1 << 40) for outer in outers]

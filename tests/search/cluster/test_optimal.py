@@ -15,7 +15,7 @@ from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.model.dram.counts import dram_counts
 from hwgen.model.nest.one_level import predict
-from hwgen.search.cluster.optimal import search_two_levels
+from hwgen.search.cluster.optimal import search_cluster
 from hwgen.search.cluster.outer_nest import OuterSpace
 from tests.model.cluster.nests import ORDER, TILED, cluster, conv, every_outer, every_schedule, runs, small_layer
 from tests.oracles.levels_apart import local_level, outer_level
@@ -59,9 +59,9 @@ def test_search_equals_brute_force(layer: Layer, tcdm: int, expected: tuple[int,
     assert bound is None if expected is None else bound is not None and bound <= expected[0]
     if expected is None:
         with pytest.raises(InputError, match=f"small: no schedule fits a TCDM of {tcdm} bytes with these HWCs"):
-            search_two_levels(layer, hardware, max_searched=10**6, busy_share=0, max_tried=10**6)
+            search_cluster(layer, hardware, max_searched=10**6, busy_share=0, max_tried=10**6)
     else:
-        found = search_two_levels(layer, hardware, max_searched=10**6, busy_share=0, max_tried=10**6)
+        found = search_cluster(layer, hardware, max_searched=10**6, busy_share=0, max_tried=10**6)
         assert found.complete
         assert (found.dram_bytes, found.tcdm_bytes) == expected
         assert found.need == place(found.schedule).size <= tcdm
@@ -98,7 +98,7 @@ def test_idle_hwcs_are_out() -> None:
     """7 rows or 24 filters on four HWCs: rows leave one of eight shares idle, whatever they save."""
     layer = conv((24, 2, 7, 13), (3, 3), padding=(1, 1, 1, 1))
     hardware = Hardware(name="cluster", order=ORDER, budget=4096, cluster=Cluster())
-    by_bytes, busy = (search_two_levels(layer, hardware, max_searched=1, busy_share=share) for share in (0.0, 1.0))
+    by_bytes, busy = (search_cluster(layer, hardware, max_searched=1, busy_share=share) for share in (0.0, 1.0))
     assert by_bytes.tcdm_bytes <= busy.tcdm_bytes
     assert (busy.dram_bytes, busy.utilisation) == (by_bytes.dram_bytes, pytest.approx(13 / 16))
     spread = [item for item in busy.schedule.nest if isinstance(item, Loop) and item.over]
@@ -113,7 +113,7 @@ def test_lanes_along_c_do_not_change_what_fits(lanes: Lanes) -> None:
         Hardware(name="small", lanes=each, budget=1024, cluster=Cluster(hwcs=2, tcdm=4096))
         for each in (Lanes(m=4), lanes)
     )
-    most, found = (search_two_levels(layer, hardware, max_searched=2, busy_share=0) for hardware in (of_m, of_c))
+    most, found = (search_cluster(layer, hardware, max_searched=2, busy_share=0) for hardware in (of_m, of_c))
     assert found.dram_bytes == most.dram_bytes
     assert found.need == place(found.schedule).size <= 4096
 
@@ -131,7 +131,7 @@ def test_less_is_counted_on_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) 
         return needs[-1]
 
     monkeypatch.setattr("hwgen.search.cluster.cost_levels.bytes_needed", three_times)
-    found = search_two_levels(layer, cluster(3 * 480), max_searched=2, max_tried=20)
+    found = search_cluster(layer, cluster(3 * 480), max_searched=2, max_tried=20)
     assert found.need == place(found.schedule).size <= 480
     assert 3 * found.need in needs
     assert not found.complete
@@ -144,7 +144,7 @@ def test_found_schedules_are_lowered(seed: int) -> None:
     rng = Random(seed)
     layer = small_layer(rng, 3000, op="depthwise_conv" if seed == 3 else "conv")
     hardware = cluster(2048, hwcs=4, fixed=seed > 0)
-    found = search_two_levels(layer, hardware, max_searched=2)
+    found = search_cluster(layer, hardware, max_searched=2)
     assert runs(found.schedule, hardware)
     assert found.dram_bytes == dram_counts(found.schedule, DramPort(), 4).total_bytes("dram")
     assert found.tcdm_bytes == predict(local_level(found.schedule)).total_bytes

@@ -10,7 +10,7 @@ from hwgen.ir.layer import Layer
 from hwgen.lower.cluster.cost import judge_of, predicted_on_cluster
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
-from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
+from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.search.cluster.shared import SharedCluster, cost, search_shared
 from tests.random.layers import random_layer
 
@@ -23,13 +23,13 @@ def layers(name: str, count: int = 3) -> list[Layer]:
     return [random_layer(rng, f"random_{number}", 4_000) for number in range(count)]
 
 
-def fewest_cycles(layer: Layer, hardware: Hardware) -> TwoLevelResult:
+def fewest_cycles(layer: Layer, hardware: Hardware) -> ClusterResult:
     timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
     return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, ends=True)
 
 
-def fewest_bytes(layer: Layer, hardware: Hardware) -> TwoLevelResult:
-    return search_two_levels(layer, hardware, judge=judge_of(hardware, timed=False))
+def fewest_bytes(layer: Layer, hardware: Hardware) -> ClusterResult:
+    return search_cluster(layer, hardware, judge=judge_of(hardware, timed=False))
 
 
 def check(found: SharedCluster, given: Hardware) -> None:

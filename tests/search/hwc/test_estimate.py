@@ -28,7 +28,7 @@ def random_steps(rng: Random, layer: Layer, text: str, lanes: int) -> tuple[int,
 
 @pytest.mark.parametrize("seed", range(60))
 def test_kinds_of_tiles_add_up_to_what_the_model_counts(seed: int) -> None:
-    """Boxes by words are all words of I and of W, tiles by iterations are all iterations, for any steps."""
+    """Tiles by words are all words of I and of W, tiles by iterations are all iterations, for any steps."""
     rng = Random(seed)
     layer = random_layer(rng, most_macs=3000, most_stride=4)
     target = Target(rng.choice(SHAPES), True)
@@ -89,7 +89,7 @@ def test_boxes_that_take_longer_to_fetch_than_to_use() -> None:
 
 def test_a_memory_of_the_size_of_a_box_is_filled_while_nothing_computes() -> None:
     assert cycles((8, 1, 8, 2), I=True) == 16 * (64 * (8 + 8 + LATENCY) + 8)
-    # Half of the next box's eight rows may come early, and of a box of one row nothing.
+    # Half of the next tile's eight rows may come early, and of a tile of one row nothing.
     assert cycles((8, 1, 8, 2), (8, 0, 0), I=True) == 16 * (64 * (8 + 4 + LATENCY) + 8)
     one_row = cycles((16, 1, 1, 8), I=True)
     assert cycles((16, 1, 1, 8), (4, 0, 0), I=True) == one_row > cycles((16, 1, 1, 8), (8, 0, 0), I=True)
@@ -109,7 +109,7 @@ def test_vectors_wait_for_those_before_them_in_the_memory() -> None:
 
 
 def test_weights_that_stay_and_vectors_that_leave_one_by_one() -> None:
-    """Each vector is a box of O: it stays for 64 iterations and leaves in 8 cycles."""
+    """Each vector is a tile of O: it stays for 64 iterations and leaves in 8 cycles."""
     target, text, steps = Target(Lanes(m=8, x=2), True), "M[W]X[I]Ymyx[O]ckl", (32, 64, 1, 8)
     fixed = fixed_order(order_from_text(text), target.lane_dims)
     kinds, waiting = shapes_of(POINTWISE, Bits(), target, fixed.orders), waiting_of(POINTWISE, target, fixed.orders)

@@ -49,7 +49,7 @@ def small_layer(rng: Random, name: str = "small") -> Layer:
 
 
 def box_of(layer: Layer, text: str, steps: tuple[int, int, int]) -> tuple[float, float]:
-    """Elements of a row of the largest box of I, of all its channels; its rows. The layers here have no padding."""
+    """Elements of a row of the largest tile of I, of all its channels; its rows. The layers here have no padding."""
     channels, rows, columns = steps
     whole = text.startswith(("MYX[O]C[IW]", "M[W]"))
     taps, stride = layer.kernel[0], layer.stride[0]

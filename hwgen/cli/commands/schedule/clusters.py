@@ -18,7 +18,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, save_schedule
 from hwgen.lower.cluster.cost import predicted_on_cluster
 from hwgen.search.cluster.objectives import ClusterObjective
-from hwgen.search.cluster.optimal import TwoLevelResult
+from hwgen.search.cluster.optimal import ClusterResult
 from hwgen.search.cluster.shared import SharedCluster
 
 __all__ = ["energy_cost", "schedule_on_cluster"]
@@ -106,7 +106,7 @@ def schedule_on_cluster(
     tell_activations(coverage)
 
 
-def _ends(results: Sequence[TwoLevelResult]) -> tuple[int, float | None] | None:
+def _ends(results: Sequence[ClusterResult]) -> tuple[int, float | None] | None:
     """Fewest bytes of the DRAM and cycles with them, of all layers together; None where they were not searched."""
     ends = [one.least for one in results]
     bytes_of = [end[0] for end in ends if end is not None]
@@ -117,7 +117,7 @@ def _ends(results: Sequence[TwoLevelResult]) -> tuple[int, float | None] | None:
     return sum(bytes_of), sum(known) if len(known) == len(results) else None
 
 
-def _cycles(found: TwoLevelResult, utilisation: float | None) -> float | None:
+def _cycles(found: ClusterResult, utilisation: float | None) -> float | None:
     """The cycles that a utilisation stands for."""
     if not utilisation or not found.judged:
         return None
@@ -127,7 +127,7 @@ def _cycles(found: TwoLevelResult, utilisation: float | None) -> float | None:
 def _together(shared: SharedCluster) -> dict[str, Any]:
     """All layers: as they are, with the fewest bytes, and each on HWCs of its own."""
 
-    def sums(results: Sequence[TwoLevelResult]) -> dict[str, Any]:
+    def sums(results: Sequence[ClusterResult]) -> dict[str, Any]:
         cycles = [_cycles(one, one.judged) for one in results]
         known = [one for one in cycles if one is not None]
         return {
@@ -158,7 +158,7 @@ def _figures(sums: dict[str, Any]) -> list[object]:
     return ["" if sums.get(key) is None else sums[key] for key in ("total_bytes", "tcdm_bytes", "cycles")]
 
 
-def _remarks(found: TwoLevelResult, cluster: Cluster, min_utilisation: float | None) -> list[str]:
+def _remarks(found: ClusterResult, cluster: Cluster, min_utilisation: float | None) -> list[str]:
     where = f"on {cluster.hwcs} HWCs with {cluster.tcdm} bytes of TCDM"
     if min_utilisation is not None:
         where += f", with a utilisation of {min_utilisation:g} at the least"
@@ -174,7 +174,7 @@ def _remarks(found: TwoLevelResult, cluster: Cluster, min_utilisation: float | N
     ]
 
 
-def _row(layer: Layer, found: TwoLevelResult, *, timed: bool) -> list[object]:
+def _row(layer: Layer, found: ClusterResult, *, timed: bool) -> list[object]:
     compulsory = layer.input_elements + layer.weight_elements + layer.output_elements
     return [
         layer.name,
@@ -192,7 +192,7 @@ def _row(layer: Layer, found: TwoLevelResult, *, timed: bool) -> list[object]:
 
 
 def _entry(
-    layer: Layer, found: TwoLevelResult, path: Path | None, cluster: Cluster, counts: Counts, *, timed: bool
+    layer: Layer, found: ClusterResult, path: Path | None, cluster: Cluster, counts: Counts, *, timed: bool
 ) -> dict[str, Any]:
     return {
         "layer": layer.name,

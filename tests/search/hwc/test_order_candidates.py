@@ -11,8 +11,8 @@ from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.nest.one_level import predict
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
-from hwgen.search.hwc.choices import best_lanes, best_order
 from tests.random.brute_force import operand_costs
+from tests.search.hwc.best_choices import best_lanes, best_order
 
 
 def layer_of(rng: Random, dims: tuple[str, ...], number: int) -> Layer:
