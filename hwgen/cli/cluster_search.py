@@ -13,7 +13,6 @@ from hwgen.ir.layer import Layer
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
 from hwgen.search.cluster.lane_shapes import search_lanes, shapes_to_search
-from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.search.cluster.outer_parts import telling
 from hwgen.search.cluster.shared import FINALISTS, SharedCluster, search_shared
@@ -27,7 +26,7 @@ def search_clusters(
     hardware: Hardware,
     *,
     per_layer: bool,
-    objective: ClusterObjective | None = None,
+    objective: str | None = None,
     min_utilisation: float | None = None,
     slack: float = SLACK,
     ends: bool = False,
@@ -83,7 +82,7 @@ def lanes_chosen(found: SharedCluster) -> str:
 
 
 def _solver(
-    objective: ClusterObjective | None,
+    objective: str | None,
     min_utilisation: float | None,
     slack: float,
     ends: bool,

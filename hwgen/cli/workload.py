@@ -32,9 +32,8 @@ from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.hwc.fitting import fitted
 from hwgen.model.cluster.levels import is_for_cluster
 from hwgen.model.nest.one_level import predict
-from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.batch import Request, search_layers
-from hwgen.search.core.optimal import Balance, Objective, Result
+from hwgen.search.core.optimal import Balance, Result
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
 from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared, number_of_steps
 from hwgen.search.hwc.shared import Shared
@@ -227,7 +226,7 @@ def work_of(
     if given is not None and given.cluster is not None and not alone:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")
-        least: ClusterObjective | None = "dram-bytes" if allowed is None else None
+        least: str | None = "dram-bytes" if allowed is None else None
         on_cluster = search_clusters(
             coverage.layers, given, per_layer=per_layer, objective=least, slack=cluster_slack(allowed)
         )
@@ -365,7 +364,7 @@ def best_schedules(
     layers: tuple[Layer, ...],
     sizes: list[int],
     hardware: Hardware | None,
-    objective: Objective = "traffic",
+    objective: str = "traffic",
     *,
     slack: float | None = None,
     jobs: int = 1,

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits
-from hwgen.search.core.branch import FOUND, GOALS, Lists, lists_of
+from hwgen.search.core.branch import FOUND, Lists, lists_of
 from hwgen.search.core.branch import search as branch
 from hwgen.search.core.dominance import step_list, undominated
 from hwgen.search.core.orders import LOOPS, TILED, Orders, all_orders
 from hwgen.search.core.space import Tables, Target, steps_allowed, tables
+from hwgen.search.objectives.of_hwc import TRAFFIC
 
 __all__ = ["least_by_order", "powers_of_two", "published_loops", "sampled"]
 
@@ -99,5 +100,5 @@ def _least(
     best = np.full((len(buffer_bytes), FOUND), np.inf)
     best[:, 0] = below
     known = best[:, 0].copy()
-    branch(t, lists, triples.states, np.array(buffer_bytes, dtype=np.float64), GOALS["traffic"], 0, best)
+    branch(t, lists, triples.states, np.array(buffer_bytes, dtype=np.float64), TRAFFIC, 0, best)
     return [int(found) if found < limit else None for found, limit in zip(best[:, 0], known, strict=True)]

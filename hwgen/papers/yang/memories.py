@@ -24,8 +24,8 @@ from hwgen.search.hierarchy.anneal_kernel import change, copy_state, drawn, rand
 from hwgen.search.hierarchy.nest_cost import held_of, traffic_of
 from hwgen.search.hierarchy.nests import schedule_of
 from hwgen.search.hierarchy.optimal import SAME, costs_of, objective_value
-from hwgen.search.hierarchy.prices import goal_of
 from hwgen.search.hierarchy.tables import layer_tables
+from hwgen.search.objectives.of_hierarchy import goal_of
 
 __all__ = ["BITS", "Fitted", "MemorySpace", "fitted_memories"]
 

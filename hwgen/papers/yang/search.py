@@ -21,8 +21,8 @@ from hwgen.search.hierarchy.anneal_kernel import WHOLE, below, drawn, random_sta
 from hwgen.search.hierarchy.nest_cost import Costs, cost_of
 from hwgen.search.hierarchy.nests import schedule_of
 from hwgen.search.hierarchy.optimal import costs_of
-from hwgen.search.hierarchy.prices import goal_of
 from hwgen.search.hierarchy.tables import layer_tables
+from hwgen.search.objectives.of_hierarchy import goal_of
 
 __all__ = ["SEEDS", "level_by_level"]
 

@@ -29,8 +29,8 @@ from hwgen.model.compiled import njit
 from hwgen.search.hierarchy.nest_cost import held_of, traffic_of
 from hwgen.search.hierarchy.nests import schedule_of
 from hwgen.search.hierarchy.optimal import costs_of
-from hwgen.search.hierarchy.prices import goal_of
 from hwgen.search.hierarchy.tables import LayerTables, layer_tables
+from hwgen.search.objectives.of_hierarchy import goal_of
 
 __all__ = ["best_string", "buffers_of", "pack", "strings", "tiles_of"]
 

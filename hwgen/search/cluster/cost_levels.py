@@ -17,10 +17,10 @@ from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.cluster.ring_sizes import bytes_needed
-from hwgen.search.cluster.objectives import Objective
 from hwgen.search.cluster.outer_nest import MOST_STEPS, OuterLoops, OuterSpace, Rows
 from hwgen.search.cluster.spreading import shares_of, utilisation
 from hwgen.search.core.space import Target
+from hwgen.search.objectives.of_cluster import ClusterObjective
 
 __all__ = ["MAX_TIMED", "MAX_TRIED", "CostLevels", "Tile"]
 
@@ -63,7 +63,7 @@ class CostLevels:
         bits: Bits,
         cluster: Cluster,
         target: Target,
-        objective: Objective,
+        objective: ClusterObjective,
         *,
         demand: float | None,
         max_tried: int,

@@ -29,13 +29,13 @@ from hwgen.model.cluster.cluster_counts import dram_bytes
 from hwgen.model.cluster.placement import place
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
-from hwgen.search.cluster.objectives import objective_of
 from hwgen.search.cluster.optimal import ClusterResult, Judge, search_cluster
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
 from hwgen.search.least_need import require_room
+from hwgen.search.objectives.of_cluster import cluster_objective
 
 __all__ = ["MOST_TIMED", "SLACK", "FewestCycles", "Near", "Plan", "search_fewest_cycles"]
 
@@ -86,7 +86,7 @@ def _plans(
 ) -> tuple[CostLevels, list[Plan]]:
     """The tiles and spreads that cost at most ``slack`` more than the fewest bytes, by estimated cycles."""
     target = Target.of(Hardware(name="plans", lanes=lanes, ports=ports))
-    objective = objective_of("dram-bytes", Hardware(name="plans", cluster=cluster))
+    objective = cluster_objective("dram-bytes", Hardware(name="plans", cluster=cluster))
     levels = CostLevels(layer, bits, cluster, target, objective, demand=None, max_tried=MAX_TRIED, spreads=True)
     taps = prod(layer.extents[dim] for dim in REDUCTION_DIMS)
     timing = cluster.dram or Dram()

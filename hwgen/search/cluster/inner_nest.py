@@ -16,12 +16,13 @@ from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, grid_of
 from hwgen.search.cluster.tile_tables import Span, grid_tables
-from hwgen.search.core.branch import FOUND, GOALS, improve, lists_of, problem
+from hwgen.search.core.branch import FOUND, improve, lists_of, problem
 from hwgen.search.core.dominance import Triples, step_list, undominated
 from hwgen.search.core.nests import fixed_items, free_items
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.core.space import Tables, Target
 from hwgen.search.hwc.memory_split import frontier
+from hwgen.search.objectives.of_hwc import hwc_objective
 
 __all__ = ["InnerGoal", "InnerNests"]
 
@@ -87,7 +88,7 @@ class InnerNests:
             kept = (triples.states[:, 13:16] == 0).all(axis=1)
             triples = Triples(triples.index[kept], triples.states[kept])
         allowed = {dim: self._allowed(dim, grid[dim], divided=divided and dim in ("m", "c")) for dim in TILED}
-        found = self._improved(tables, triples, allowed, np.inf if most is None else most + 1, GOALS[goal])
+        found = self._improved(tables, triples, allowed, np.inf if most is None else most + 1, goal)
         if found is None:
             return None
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
@@ -114,36 +115,36 @@ class InnerNests:
         triples = undominated(self._orders, [tables], words=True, hardware=True)
         lists = [step_list(tables, dim, self._allowed(dim, grid[dim], divided=False), words=True) for dim in TILED]
         pruned, state = problem(tables, lists_of(lists)), triples.states[0]
-        least = np.full((1, FOUND), np.inf)
-        improve(pruned, triples.states[:1], np.array([float(self._hardware.budget)]), GOALS[goal], 0, least)
+        least, number_of_goal = np.full((1, FOUND), np.inf), hwc_objective(goal).number
+        improve(pruned, triples.states[:1], np.array([float(self._hardware.budget)]), number_of_goal, 0, least)
         if not least[0, 0] < np.inf:
             return np.empty((0, 9))
         room = 1024
         while True:
             found = np.empty((room, 9))
             limit = NEAR * least[0, 0]
-            number = frontier(pruned, state, float(self._hardware.budget), GOALS[goal], 0, limit, found)
+            number = frontier(pruned, state, float(self._hardware.budget), number_of_goal, 0, limit, found)
             if number >= 0:
                 return found[:number]
             room *= 4
 
     def _improved(
-        self, tables: Tables, triples: Triples, allowed: Mapping[Dim, "np.ndarray"], known: float, goal: int
+        self, tables: Tables, triples: Triples, allowed: Mapping[Dim, "np.ndarray"], known: float, goal: InnerGoal
     ) -> "np.ndarray | None":
         """Of the candidates whose goal is below ``known``, the first by all criteria."""
         lists = [step_list(tables, dim, allowed[dim], words=True) for dim in TILED]
         if not len(triples.index) or not all(len(one.steps) for one in lists):
             return None
         pruned = problem(tables, lists_of(lists))
-        budget = np.array([float(self._hardware.budget)])
+        budget, number = np.array([float(self._hardware.budget)]), hwc_objective(goal).number
         best = np.full((1, FOUND), np.inf)
         best[0, 0] = known
-        improve(pruned, triples.states, budget, goal, 0, best)
+        improve(pruned, triples.states, budget, number, 0, best)
         if not best[0, 0] < known:
             return None
         found = np.full((1, FOUND), np.inf)
         found[0, 0] = best[0, 0]
-        improve(pruned, triples.states, budget, goal, 1, found)
+        improve(pruned, triples.states, budget, number, 1, found)
         return found[0]
 
     def _allowed(self, dim: Dim, spans: Sequence[Span], *, divided: bool) -> "np.ndarray":

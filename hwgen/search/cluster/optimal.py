@@ -4,7 +4,7 @@
 (`hwgen.search.cluster.outer_nest`); the tile spread over the HWCs by filters, by rows, or by both; below, what
 `hwgen.search.core.optimal` searches for one HWC.
 
-*The order of the search.* First the objective (`hwgen.search.cluster.objectives`): the loops around a tile decide
+*The order of the search.* First the objective (`hwgen.search.objectives.of_cluster`): the loops around a tile decide
 what the DMA moves, and how long the DRAM takes for it. They are taken level by level in ascending order of their
 cost (`hwgen.search.cluster.cost_levels`). Among tiles of one level, the one with the fewest bytes between HWCs and
 TCDM wins (`hwgen.search.cluster.inner_nest`). Energy weighs both: levels are ranges of the bytes of the DRAM, and
@@ -43,10 +43,10 @@ from hwgen.model.cluster.placement import place
 from hwgen.search.cluster.cost_levels import MAX_TIMED, MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerNests
 from hwgen.search.cluster.lower_bound import floor_of
-from hwgen.search.cluster.objectives import ClusterObjective, Objective, objective_of
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
+from hwgen.search.objectives.of_cluster import ClusterObjective, cluster_objective
 
 __all__ = ["ClusterResult", "Judge", "search_cluster"]
 
@@ -88,7 +88,7 @@ class ClusterResult:
     """
 
     schedule: Schedule
-    objective: ClusterObjective
+    objective: str
     value: float
     unit: str
     dram_bytes: int
@@ -138,7 +138,7 @@ class _Found(NamedTuple):
 def search_cluster(
     layer: Layer,
     hardware: Hardware,
-    objective: ClusterObjective = "dram-bytes",
+    objective: str = "dram-bytes",
     *,
     bits: Bits | None = None,
     min_utilisation: float | None = None,
@@ -177,7 +177,7 @@ def search_cluster(
     """
     started = time.perf_counter()
     cluster, bits = hardware.cluster or Cluster(), bits or Bits()
-    cost = objective_of(objective, hardware)
+    cost = cluster_objective(objective, hardware)
     levels = CostLevels(
         layer,
         bits,
@@ -233,7 +233,7 @@ class _Search:
         layer: Layer,
         hardware: Hardware,
         bits: Bits,
-        objective: Objective,
+        objective: ClusterObjective,
         levels: CostLevels,
         judge: Judge | None,
         demand: float | None,

@@ -12,7 +12,7 @@ from hwgen.ir.document import InputError, sealed, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
-from hwgen.search.core.optimal import Balance, Objective, Result, result_of, search
+from hwgen.search.core.optimal import Balance, Result, result_of, search
 from hwgen.search.least_need import require_room
 from hwgen.tools.kept import sealed_document
 from hwgen.tools.machine import processors
@@ -45,7 +45,7 @@ class Request:
 
     buffer_bytes: tuple[int, ...]
     hardware: Hardware | None = None
-    objective: Objective = "traffic"
+    objective: str = "traffic"
     order: Order | None = None
     bits: Bits | None = None
 

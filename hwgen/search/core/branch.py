@@ -23,15 +23,14 @@ from hwgen.model.compiled import njit
 from hwgen.search.core.dominance import StepLists
 from hwgen.search.core.orders import TILED
 from hwgen.search.core.space import Scale, Tables
+from hwgen.search.objectives.of_hwc import TRAFFIC, criteria
 
 __all__ = [
     "CRITERIA",
     "FOUND",
-    "GOALS",
     "Lists",
     "Problem",
     "advance",
-    "criteria",
     "improve",
     "lists_of",
     "memories",
@@ -44,10 +43,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Lists = tuple[StepLists, StepLists, StepLists, StepLists]
-GOALS = {"traffic": 0, "words": 1, "cycles": 2, "need": 3, "with-bias": 4}
-"""First criterion. Traffic: bytes, then words. Words: words, then bytes. Cycles: cycles, then bytes, then words.
-Need: nothing, so that the bytes of the memories decide. With-bias: bytes with those of the biases, none of which is
-kept; then words."""
 CRITERIA = 5
 """Criteria of a candidate: three by goal, bytes of need, loops of more than one iteration."""
 FOUND = 10
@@ -165,34 +160,6 @@ def memories(p, s, m, c, y, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-def]
-    """The three criteria of the goal; ``missing``: bytes of W's words beyond its bytes.
-
-    Cycles are those of the busiest of four: the datapath, an innermost iteration a cycle, and the three ports, a
-    word a cycle each.
-    """
-    again = c[2] - 1.0
-    if s[14] or s[15]:
-        again = c[2] * (scale.k_size if s[14] else 1.0) * (scale.l_size if s[15] else 1.0) - 1.0
-    lines, w_tiles = m[0] * y[0], y[1] * x[1]
-    total = lines * x[0] * scale.i_bytes + w_tiles * scale.w_bytes + scale.o_bytes + again * scale.o_partial_bytes
-    if missing < 0:
-        return total, 0.0, 0.0
-    inputs, weights = lines * x[6] * scale.i_lines, w_tiles * np.ceil((scale.w_bytes + missing) / scale.w_word)
-    outputs = scale.o_rows * x[7] + again * scale.o_partial_rows * x[9]
-    words = inputs + weights + outputs
-    if goal == 0:
-        return total, words, 0.0
-    if goal == 4:
-        return total + scale.b_bytes * y[6] * x[8], words, 0.0
-    if goal == 1:
-        return words, total, 0.0
-    if goal == 3:
-        return 0.0, 0.0, 0.0
-    return max(max(inputs, weights), max(outputs, scale.taps * m[4] * y[4] * x[4])), total, words
-
-
-@njit(cache=True)
 def missing_bytes(p, s, m, c):  # type: ignore[no-untyped-def]
     """Bytes by which the words of all tiles of W together exceed their bytes, for steps m and c."""
     if p.scale.w_lines > 0:
@@ -231,7 +198,7 @@ def _is_open(p, s, goal, m, c, y, x, exact, sizes, best):  # type: ignore[no-unt
     fits = np.searchsorted(sizes, need)
     if fits == len(sizes):
         return False
-    first, second, third = criteria(p.scale, s, goal, m, c, y, x, 0.0 if exact or goal != 0 else -1.0)
+    first, second, third = criteria(p.scale, s, goal, m, c, y, x, 0.0 if exact or goal != TRAFFIC else -1.0)
     if not exact:
         return first < best[fits, 0]
     return _before(first, second, third, need, m[5] + c[3] + y[5] + x[5], best[fits])
@@ -347,7 +314,7 @@ def improve(p, triples, sizes, goal, exact, best):  # type: ignore[no-untyped-de
         while advance(p, s, goal, exact, sizes, best, counts, m, c, y, x, at):
             a, e, b, d = at[0], at[1], at[2], at[3]
             need = _need(p, s, m[a], c[e], y[b], x[d])
-            missing = missing_bytes(p, s, ms[a], cs[e]) if exact or goal != 0 else -1.0
+            missing = missing_bytes(p, s, ms[a], cs[e]) if exact or goal != TRAFFIC else -1.0
             first, second, third = criteria(p.scale, s, goal, m[a], c[e], y[b], x[d], missing)
             loops = m[a, 5] + c[e, 3] + y[b, 5] + x[d, 5]
             size = np.searchsorted(sizes, need)

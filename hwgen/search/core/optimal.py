@@ -4,7 +4,7 @@
 order (to step 1, or to the lanes), every integer step of the tile loops, the marker of each of I, W, O above any loop
 or absent. Among the schedules whose need fits the buffer (with hardware: whose three memories, as allocated, fit, and
 which the hardware can run) the search returns the first by: goal, further criteria
-(`hwgen.search.core.branch.GOALS`), need, loops of more than one iteration; then a fixed order, so that equal input
+(`hwgen.search.objectives.of_hwc`), need, loops of more than one iteration; then a fixed order, so that equal input
 gives equal output.
 
 *Why it is exact.* Traffic and need of an operand depend on order and marker only through its form
@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +34,16 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
 from hwgen.model.nest.one_level import PerOperand, predict
-from hwgen.search.core.branch import FOUND, GOALS, Problem, improve
+from hwgen.search.core.branch import FOUND, Problem, improve
 from hwgen.search.core.dominance import Triples
 from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.nests import fixed_schedule, free_schedule
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.core.problems import LayerProblems, with_memories
 from hwgen.search.core.space import Target, steps_allowed
+from hwgen.search.objectives.of_hwc import NEED, HwcObjective, hwc_objective
 
-__all__ = ["Balance", "Cost", "Objective", "Result", "goal_of", "result_of", "search"]
-
-Objective = Literal["traffic", "words", "cycles", "with-bias"]
+__all__ = ["Balance", "Cost", "Result", "result_of", "search"]
 
 
 @dataclass(frozen=True)
@@ -131,6 +130,10 @@ class Result:
     seconds: float
     balance: Balance | None = None
 
+    def value(self, objective: type[HwcObjective]) -> int:
+        """What a search for this objective makes least."""
+        return objective.sums(self.counts, self.cycles)[0]
+
 
 @dataclass(frozen=True)
 class _Room:
@@ -163,7 +166,7 @@ def search(
     layer: Layer,
     buffer_bytes: Sequence[int],
     hardware: Hardware | None = None,
-    objective: Objective = "traffic",
+    objective: str = "traffic",
     order: Order | None = None,
     *,
     bits: Bits | None = None,
@@ -207,26 +210,26 @@ def search(
     problems = problems or LayerProblems(layer, bits, Target.of(hardware).with_operands(bits))
     room = _room(problems, hardware, order, interleaved)
     sizes = sorted(set(buffer_bytes))
-    goal = GOALS[objective]
-    if objective == "with-bias" and room.target.bias_words:
-        raise InputError("objective: with-bias: expected without hardware, or with hardware that keeps no biases")
+    least = hwc_objective(objective)
+    if least.biases and room.target.bias_words:
+        raise InputError(f"objective: {objective}: expected without hardware, or with hardware that keeps no biases")
     best = np.full((len(sizes), FOUND), np.inf)
-    pruned, triples = room.pruned_space(words=objective != "traffic", biases=objective == "with-bias")
-    costed = improve(pruned, triples.states, np.array(sizes, dtype=np.float64), goal, 0, best)
+    pruned, triples = room.pruned_space(words=least.words, biases=least.biases)
+    costed = improve(pruned, triples.states, np.array(sizes, dtype=np.float64), least.number, 0, best)
     if not np.isfinite(best[0, 0]):
         raise InputError(_too_small(room, sizes[0]))
-    if objective == "traffic":
+    if not least.words:
         pruned, triples = room.pruned_space(words=True)
     chosen = []
     for size, known in zip(sizes, best[:, 0], strict=True):
         found = np.full((1, FOUND), np.inf)
         found[0, 0] = known
-        more = improve(pruned, triples.states, np.array([float(size)]), goal, 1, found)
+        more = improve(pruned, triples.states, np.array([float(size)]), least.number, 1, found)
         schedule = room.schedule(triples, found[0])
         chosen.append((schedule, found[0], costed + more))
     seconds = (time.perf_counter() - started) / len(sizes)
     results = {
-        size: _replayed(room, goal, schedule, found, number, size, seconds)
+        size: _replayed(room, least, schedule, found, number, size, seconds)
         for size, (schedule, found, number) in zip(sizes, chosen, strict=True)
     }
     return [results[size] for size in buffer_bytes]
@@ -235,7 +238,7 @@ def search(
 def _search_one(
     layer: Layer,
     size: int,
-    objective: Objective,
+    objective: str,
     order: Order | None,
     bits: Bits | None,
     interleaved: bool,
@@ -245,7 +248,7 @@ def _search_one(
 
 
 def _over_shapes(
-    hardware: Hardware, shapes: Sequence[Lanes], search_one: Callable[[Hardware], Result], objective: Objective
+    hardware: Hardware, shapes: Sequence[Lanes], search_one: Callable[[Hardware], Result], objective: str
 ) -> Result:
     """The best over some shapes of the lanes; of equal ones, that of the first shape."""
     found, refusal = [], None
@@ -257,7 +260,7 @@ def _over_shapes(
     if refusal is not None and not found:
         raise refusal
     return replace(
-        min(found, key=lambda result: goal_of(result, objective)),
+        min(found, key=lambda result: result.value(hwc_objective(objective))),
         covered=sum(result.covered for result in found),
         pruned=sum(result.pruned for result in found),
         seconds=sum(result.seconds for result in found),
@@ -290,7 +293,7 @@ def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:
 def _too_small(room: _Room, size: int) -> str:
     pruned, triples = room.pruned_space(words=False)
     found = np.full((1, FOUND), np.inf)
-    improve(pruned, triples.states, np.array([np.inf]), GOALS["need"], 1, found)
+    improve(pruned, triples.states, np.array([np.inf]), NEED, 1, found)
     where = f"{room.layer.name}: no schedule fits a buffer of {size} bytes"
     if not np.isfinite(found[0, 3]):
         return (
@@ -300,7 +303,13 @@ def _too_small(room: _Room, size: int) -> str:
 
 
 def _replayed(
-    room: _Room, goal: int, schedule: Schedule, found: NDArray[np.float64], costed: int, size: int, seconds: float
+    room: _Room,
+    least: type[HwcObjective],
+    schedule: Schedule,
+    found: NDArray[np.float64],
+    costed: int,
+    size: int,
+    seconds: float,
 ) -> Result:
     """The result, after the model has confirmed what the search believes of it."""
     result = result_of(
@@ -311,33 +320,14 @@ def _replayed(
         pruned=room.covered - costed,
         seconds=seconds,
     )
-    total, words = result.total_bytes, result.counts.total_words()
-    believed = (
-        (total, words),
-        (words, total),
-        (result.cycles, total),
-        (),
-        (result.counts.total_with_bias(), words),
-    )[goal]
-    memories = sum(max(result.need[array], least) for array, least in zip(ARRAYS, room.target.least, strict=True))
-    if (found[0], found[1]) != believed or memories != found[3]:
+    believed = least.sums(result.counts, result.cycles)
+    memories = sum(max(result.need[array], size) for array, size in zip(ARRAYS, room.target.least, strict=True))
+    if tuple(found[: len(believed)].tolist()) != believed or memories != found[3]:
         raise RuntimeError(
             f"{room.layer.name}, {size} bytes: search and model differ: {found[:4].tolist()} against "
             f"{[*believed, memories]} for {schedule.as_data()['nest']}"
         )
     return result
-
-
-def goal_of(result: Result, objective: Objective) -> int:
-    """What a search for this objective makes least."""
-    match objective:
-        case "traffic":
-            return result.total_bytes
-        case "words":
-            return result.counts.total_words()
-        case "with-bias":
-            return result.counts.total_with_bias()
-    return result.cycles
 
 
 def result_of(

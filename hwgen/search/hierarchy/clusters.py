@@ -36,11 +36,11 @@ from hwgen.model.cluster.cluster_counts import dram_bytes, predict_cluster
 from hwgen.model.energy import TABLE, WIDTH, device_energy, prices_of_memories
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
 from hwgen.search.cluster.inner_nest import InnerNests
-from hwgen.search.cluster.objectives import objective_of
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, spreads_of
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
+from hwgen.search.objectives.of_cluster import cluster_objective
 
 __all__ = ["ClusterPoint", "ClusterSpace", "best_clusters"]
 
@@ -160,10 +160,11 @@ class _Search:
         self._layers, self._cluster, self._local, self._bits = layers, cluster, local, Bits()
         self._lanes = lanes
         hardware = self._hardware(None, None)
+        least_bytes = cluster_objective("dram-bytes", hardware)
         self._levels = [
             CostLevels(
-                layer, self._bits, cluster, Target.of(hardware), objective_of("dram-bytes", hardware), demand=None,
-                max_tried=MAX_TRIED, spreads=True,
+                layer, self._bits, cluster, Target.of(hardware), least_bytes, demand=None, max_tried=MAX_TRIED,
+                spreads=True,
             )
             for layer in layers
         ]  # fmt: skip

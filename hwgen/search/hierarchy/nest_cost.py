@@ -24,7 +24,7 @@ class Costs(NamedTuple):
     -------
     extents, least, counts, groups, rows, columns, wide, slides, elements, sizes : see
         `hwgen.search.hierarchy.tables.LayerTables`.
-    serves, fills : see `hwgen.search.hierarchy.prices.Goal`.
+    serves, fills : see `hwgen.search.objectives.of_hierarchy.Goal`.
     caps : [level, operand], bytes; of a level that operands share, the same for each.
     shared : [level], whether its bytes are for all operands together.
     """

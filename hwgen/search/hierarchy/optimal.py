@@ -30,8 +30,8 @@ from hwgen.search.hierarchy.anneal_kernel import WHOLE, anneal, steps_of
 from hwgen.search.hierarchy.bound import lower_bound
 from hwgen.search.hierarchy.nest_cost import Costs
 from hwgen.search.hierarchy.nests import schedule_of
-from hwgen.search.hierarchy.prices import Goal, goal_of
 from hwgen.search.hierarchy.tables import LayerTables, layer_tables
+from hwgen.search.objectives.of_hierarchy import Goal, goal_of
 
 __all__ = ["SAME", "HierarchyResult", "objective_value", "search_hierarchy"]
 

@@ -16,7 +16,7 @@ from hwgen.ir.hardware import Order
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule
 from hwgen.model.compiled import njit
-from hwgen.search.core.branch import criteria, memories
+from hwgen.search.core.branch import memories
 from hwgen.search.core.nests import fixed_schedule
 from hwgen.search.core.orders import (
     INPUT_STATES,
@@ -28,6 +28,7 @@ from hwgen.search.core.orders import (
 )
 from hwgen.search.core.space import Tables, Target
 from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
+from hwgen.search.objectives.of_hwc import TRAFFIC, criteria
 
 __all__ = ["CANONICAL", "Points", "order_from_text", "orders_for", "points", "schedule_of", "splits_of"]
 
@@ -216,7 +217,7 @@ def _candidates(t, s, ms, cs, ys, xs, m, c, y, x, budget, most_bytes, most_itera
                         break
                     if i + w + o > budget:
                         continue
-                    total, _, _ = criteria(t.scale, s, 0, m[a], c[b], y[d], x[e], -1.0)
+                    total, _, _ = criteria(t.scale, s, TRAFFIC, m[a], c[b], y[d], x[e], -1.0)
                     if total > most_bytes:
                         continue
                     if number == len(found):

@@ -5,7 +5,8 @@ import numpy as np
 from hwgen.arch.hwc import MOST_MEMORY
 from hwgen.ir.schedule import ARRAYS, ArrayName
 from hwgen.model.compiled import njit
-from hwgen.search.core.branch import advance, criteria, improve, memories, missing_bytes, prepare
+from hwgen.search.core.branch import advance, improve, memories, missing_bytes, prepare
+from hwgen.search.objectives.of_hwc import TRAFFIC, criteria
 
 __all__ = ["frontier", "least_of_each", "roomy", "split", "with_room"]
 
@@ -39,7 +40,7 @@ def frontier(p, s, budget, goal, exact, limit, found):  # type: ignore[no-untype
     row = np.zeros(9)
     while counts[0] > 0 and advance(p, s, goal, exact, sizes, best, counts, m, c, y, x, at):
         a, e, b, d = at[0], at[1], at[2], at[3]
-        missing = missing_bytes(p, s, ms[a], cs[e]) if exact or goal != 0 else -1.0
+        missing = missing_bytes(p, s, ms[a], cs[e]) if exact or goal != TRAFFIC else -1.0
         row[0], row[1], _ = criteria(p.scale, s, goal, m[a], c[e], y[b], x[d], missing)
         row[2], row[3], row[4] = memories(p, s, m[a], c[e], y[b], x[d])
         row[5], row[6], row[7], row[8] = ms[a], cs[e], ys[b], xs[d]

@@ -22,6 +22,7 @@ from hwgen.search.core.orders import DIM_OF_LOOP, LOOPS, TILED, LoopSet, Orders,
 from hwgen.search.core.problems import LayerProblems
 from hwgen.search.core.space import Target, steps_allowed
 from hwgen.search.hwc.memory_split import least_of_each
+from hwgen.search.objectives.of_hwc import HwcObjective
 
 __all__ = ["Candidate", "LayerSet", "Variant"]
 
@@ -82,7 +83,7 @@ class LayerSet:
     layers: tuple[Layer, ...]
     target: Target
     budget: float
-    goal: int
+    objective: type[HwcObjective]
     bits: Bits
     costed: int = 0
     _known_triples: dict[tuple[int, bool], Triples] = field(default_factory=dict)
@@ -181,7 +182,9 @@ class LayerSet:
             if len(wanted):
                 limits = limit - (by_layer.sum(axis=0) + alone[n + 1 :].sum())
                 p = one.problem(variant.allowed[n], words=words)
-                self.costed += least_of_each(p, triples.states[wanted], self.budget, self.goal, limits, found)
+                self.costed += least_of_each(
+                    p, triples.states[wanted], self.budget, self.objective.number, limits, found
+                )
             stay = np.isfinite(found)
             wanted, by_layer = wanted[stay], np.vstack([by_layer[:, stay], found[stay]])
         costs = _Costs(limit, wanted, by_layer)
@@ -211,11 +214,11 @@ class LayerSet:
         """The least cost of each layer with an HWC of its own and any loops: a lower bound for every variant."""
         costs = np.zeros(len(self.layers))
         for n, one in enumerate(self.problems):
-            words = self.goal != 0
+            words = self.objective.words
             p = one.problem(steps_allowed(one.layer, self.target, None), words=words)
             states = one.triples(all_orders(), words=words).states
             best = np.full((1, FOUND), np.inf)
-            self.costed += improve(p, states, np.array([self.budget]), self.goal, 0, best)
+            self.costed += improve(p, states, np.array([self.budget]), self.objective.number, 0, best)
             costs[n] = best[0, 0]
         return costs
 

@@ -26,15 +26,14 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
-from hwgen.search.core.branch import GOALS, Problem
-from hwgen.search.core.optimal import Balance, Objective, Result, goal_of, search
+from hwgen.search.core.branch import Problem
+from hwgen.search.core.optimal import Balance, Result, search
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import frontier, roomy, split
 from hwgen.search.hwc.order_candidates import Candidate, LayerSet, Variant
+from hwgen.search.objectives.of_hwc import hwc_objective
 
 __all__ = ["Shared", "best_shared", "layer_set_of", "shared_on"]
-
-OBJECTIVES: tuple[Objective, ...] = ("traffic", "words", "cycles")
 
 _LARGEST = 1 << 24
 """Bytes of an HWC's memories, at most."""
@@ -78,7 +77,7 @@ def best_shared(
     lanes: Lanes | None = None,
     *,
     order: Order | None = None,
-    objective: Objective = "traffic",
+    objective: str = "traffic",
     bits: Bits | None = None,
     name: str = "shared",
 ) -> Shared:
@@ -96,18 +95,18 @@ def best_shared(
 
 
 def layer_set_of(
-    layers: Sequence[Layer], budget: int, lanes: Lanes, objective: Objective = "traffic", bits: Bits | None = None
+    layers: Sequence[Layer], budget: int, lanes: Lanes, objective: str = "traffic", bits: Bits | None = None
 ) -> LayerSet:
     """The layers on lanes of one shape, with what the search keeps of them."""
     target = Target.of(Hardware(name="any", lanes=lanes))
-    return LayerSet(tuple(layers), target, float(budget), GOALS[objective], bits or Bits())
+    return LayerSet(tuple(layers), target, float(budget), hwc_objective(objective), bits or Bits())
 
 
 def shared_on(layer_set: LayerSet, order: Order | None, name: str, limit: float = np.inf) -> Shared | None:
     """The best HWC for the layers; None if no HWC of this size runs all of them at a cost within the limit."""
     started = time.perf_counter()
     budget, lanes = int(layer_set.budget), layer_set.target.lanes
-    objective = next(objective for objective in OBJECTIVES if GOALS[objective] == layer_set.goal)
+    objective = layer_set.objective
     costed = layer_set.costed
     variants = _variants(layer_set, order)
     best = _SplitSearch(layer_set).solve(variants, limit)
@@ -119,12 +118,12 @@ def shared_on(layer_set: LayerSet, order: Order | None, name: str, limit: float 
         tight = Hardware(name=name, lanes=lanes, budget=budget, order=its_order, buffers=needed)
         try:
             results = tuple(
-                search(one.layer, [budget], tight, objective, bits=layer_set.bits, problems=one)[0]
+                search(one.layer, [budget], tight, objective.name, bits=layer_set.bits, problems=one)[0]
                 for one in layer_set.problems
             )
         except InputError:  # an idle loop is needed after all, for its marker
             continue
-        if sum(goal_of(result, objective) for result in results) == best.goal:
+        if sum(result.value(objective) for result in results) == best.goal:
             buffers = roomy(best.memories, budget, layer_set.target.units)
             hardware = Hardware(name=name, lanes=lanes, budget=budget, order=its_order, buffers=buffers)
             covered = sum(variant.covered for variant in variants)
@@ -138,7 +137,7 @@ def _least_budget(layer_set: LayerSet, order: Order | None) -> int | None:
 
     def suffices(budget: int) -> bool:
         s = layer_set
-        wider = LayerSet(s.layers, s.target, float(budget), s.goal, s.bits)
+        wider = LayerSet(s.layers, s.target, float(budget), s.objective, s.bits)
         return _SplitSearch(wider).solve(_variants(wider, order)).variant is not None
 
     low, high = int(layer_set.budget), max(int(layer_set.budget) + 1, sum(layer_set.target.least))
@@ -186,7 +185,7 @@ class _SplitSearch:
         the same loops and more. If the goal exceeds the limit, or is certain to, the search ends with that.
         """
         best = _Best(limit + 0.5)
-        words = self.layers.goal != 0
+        words = self.layers.objective.words
         self._improve(self.layers.nearest_candidates(variants[0], limit, words=words), best, exact=False)
         self._improve(self.layers.candidates(variants[0], min(best.goal, limit), words=words), best, exact=False)
         if best.variant is None or best.goal > limit:
@@ -252,7 +251,7 @@ class _SplitSearch:
         room = 1024
         while True:
             found = np.empty((room, 9))
-            number = frontier(p, states, self.layers.budget, self.layers.goal, int(exact), limit, found)
+            number = frontier(p, states, self.layers.budget, self.layers.objective.number, int(exact), limit, found)
             if number >= 0:
                 return found[:number]
             room *= 4

@@ -17,7 +17,6 @@ from hwgen.model.compiled import njit
 from hwgen.search.core.branch import (
     Problem,
     advance,
-    criteria,
     lists_of,
     memories,
     missing_bytes,
@@ -31,6 +30,7 @@ from hwgen.search.core.problems import with_memories
 from hwgen.search.core.space import Tables, Target, steps_allowed
 from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
 from hwgen.search.hwc.memory_split import least_of_each, with_room
+from hwgen.search.objectives.of_hwc import criteria
 
 __all__ = ["COLUMNS", "Found", "Nests", "Steps", "found_within", "given_nests", "searched_nests"]
 

@@ -11,8 +11,8 @@ from hwgen.ir.schedule import Bits
 from hwgen.model.nest.hierarchy_counts import counts_of, require_fit
 from hwgen.papers.yang.strings import best_string, buffers_of, pack, strings, tiles_of
 from hwgen.search.hierarchy.optimal import costs_of, objective_value, search_hierarchy
-from hwgen.search.hierarchy.prices import goal_of
 from hwgen.search.hierarchy.tables import layer_tables
+from hwgen.search.objectives.of_hierarchy import goal_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -19,9 +19,9 @@ from hwgen.model.dram.time import dram_ticks
 from hwgen.model.energy import device_energy, prices_of_memories
 from hwgen.model.nest.one_level import predict
 from hwgen.search.cluster.lower_bound import floor_of
-from hwgen.search.cluster.objectives import ClusterObjective, objective_of
 from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.search.cluster.outer_nest import OuterSpace
+from hwgen.search.objectives.of_cluster import cluster_objective
 from tests.model.cluster.nests import ORDER, cluster, conv, every_outer, every_schedule, runs
 from tests.oracles.levels_apart import local_level, outer_level
 
@@ -33,7 +33,7 @@ DEEP = conv((1, 6, 3, 1), (3, 2))
 SINGLE = conv((1, 4, 3, 1), (3, 3))
 
 
-def costs(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> Iterator[tuple[float, int, Schedule]]:
+def costs(layer: Layer, hardware: Hardware, objective: str) -> Iterator[tuple[float, int, Schedule]]:
     """Objective and TCDM bytes of every schedule that fits, by the model; no more than what may be least."""
     assert hardware.cluster is not None
     port = DramPort.of(hardware.cluster)
@@ -62,7 +62,7 @@ def weighed(hardware: Hardware, moved: int, fetched: int) -> float:
     return hardware.cluster.energy.dram * moved + hardware.cluster.energy.tcdm * fetched
 
 
-def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> ClusterResult:
+def searched(layer: Layer, hardware: Hardware, objective: str) -> ClusterResult:
     return search_cluster(
         layer, hardware, objective, max_searched=10**6, busy_share=0, max_tried=10**6, max_levels=10**6, near=0
     )  # fmt: skip
@@ -76,7 +76,7 @@ def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> C
         pytest.param("energy", LONG, 224, 96, marks=pytest.mark.nightly),
     ],
 )
-def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer, tcdm: int, more: int) -> None:
+def test_objectives_equal_brute_force(objective: str, layer: Layer, tcdm: int, more: int) -> None:
     """None of them is what moves fewest bytes, then fewest bytes of the TCDM."""
     hardware = cluster(tcdm, dram=DDR, energy=CHEAP)
     every = list(costs(layer, hardware, objective))
@@ -92,7 +92,7 @@ def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer,
         energies = [device_energy(one, predict_cluster(one, 2).counts, prices).total for _, _, one in every]
         floor = floor_of(layer, Bits(), hardware, prices)
         moved = OuterSpace(layer, Bits(), tcdm, classed=True).least()
-        bound = objective_of("energy", hardware).least_value(layer, moved or 0, floor.inside)
+        bound = cluster_objective("energy", hardware).least_value(layer, moved or 0, floor.inside)
         assert bound is not None
         assert 0.75 * min(energies) < bound <= min(energies)
         assert found.bound == bound
@@ -103,7 +103,7 @@ def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer,
 
 def test_energy_wants_weights() -> None:
     with pytest.raises(InputError, match="energy: expected dram, tcdm, local and mac to weigh energy"):
-        objective_of("energy", Hardware(name="cluster", cluster=Cluster()))
+        cluster_objective("energy", Hardware(name="cluster", cluster=Cluster()))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_demand_on_utilisation() -> None:
 )
 def test_bounds_of_time_are_no_more_than_the_time(layer: Layer, dram: Dram | None) -> None:
     """Of some loops, none is missing among those whose bound is at most the time that it takes."""
-    objective = objective_of("dram-time", Hardware(name="cluster", cluster=Cluster(dram=dram)))
+    objective = cluster_objective("dram-time", Hardware(name="cluster", cluster=Cluster(dram=dram)))
     space = OuterSpace(layer, Bits(), 1 << 20, objective.price)
     rest = tuple(Loop(dim, 1) for dim in layer.extents)
     every = [outer for _, _, outers in space.between(0, 1 << 40) for outer in outers]

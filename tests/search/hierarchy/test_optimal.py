@@ -11,8 +11,8 @@ from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Bits
 from hwgen.search.hierarchy.bound import lower_bound
 from hwgen.search.hierarchy.optimal import HierarchyResult, costs_of, search_hierarchy
-from hwgen.search.hierarchy.prices import goal_of
 from hwgen.search.hierarchy.tables import layer_tables
+from hwgen.search.objectives.of_hierarchy import goal_of
 from tests.random.hierarchy_brute_force import least_cost, small_case
 
 QUICK = 3

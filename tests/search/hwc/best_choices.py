@@ -8,10 +8,10 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
-from hwgen.search.core.branch import GOALS
-from hwgen.search.core.optimal import Objective, Result, goal_of, search
+from hwgen.search.core.optimal import Result, search
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.order_candidates import LayerSet
+from hwgen.search.objectives.of_hwc import hwc_objective
 
 __all__ = ["BestOrder", "best_lanes", "best_order"]
 
@@ -33,7 +33,7 @@ def best_order(
     layers: Sequence[Layer],
     buffer_bytes: int,
     hardware: Hardware | None = None,
-    objective: Objective = "traffic",
+    objective: str = "traffic",
     *,
     bits: Bits | None = None,
 ) -> BestOrder:
@@ -43,7 +43,9 @@ def best_order(
     `hwgen.search.hwc.shared.best_shared`. Of orders of equal cost, one with the fewest loops is returned. Raises
     `InputError` if no order fits the buffer with all layers.
     """
-    layer_set = LayerSet(tuple(layers), Target.of(hardware), float(buffer_bytes), GOALS[objective], bits or Bits())
+    layer_set = LayerSet(
+        tuple(layers), Target.of(hardware), float(buffer_bytes), hwc_objective(objective), bits or Bits()
+    )
     variants = layer_set.variants
     best = None
     for variant in (variants[0], *sorted(variants[1:], key=lambda variant: variant.loops)):
@@ -65,7 +67,7 @@ def best_order(
             found = [search(layer, [buffer_bytes], hardware, objective, order, bits=bits)[0] for layer in layers]
         except InputError:  # an idle loop is needed after all, for its marker
             continue
-        if sum(goal_of(result, objective) for result in found) == best.bound:
+        if sum(result.value(hwc_objective(objective)) for result in found) == best.bound:
             return BestOrder(order, tuple(found))
     raise RuntimeError(f"search of the best order: no order gives {best.bound}")
 
@@ -74,7 +76,7 @@ def best_lanes(
     layer: Layer,
     buffer_bytes: int,
     lanes: int = 16,
-    objective: Objective = "cycles",
+    objective: str = "cycles",
     *,
     bits: Bits | None = None,
 ) -> Result:
@@ -90,7 +92,7 @@ def best_lanes(
         except InputError as error:
             refusal = error
             continue
-        if best is None or goal_of(found, objective) < goal_of(best, objective):
+        if best is None or found.value(hwc_objective(objective)) < best.value(hwc_objective(objective)):
             best = found
     if best is None:
         raise refusal

@@ -17,7 +17,6 @@ from hwgen.ir.hardware import Cluster, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, save_schedule
 from hwgen.lower.cluster.cost import predicted_on_cluster
-from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import ClusterResult
 from hwgen.search.cluster.shared import SharedCluster
 
@@ -51,7 +50,7 @@ def energy_cost(text: str) -> EnergyCost:
 def schedule_on_cluster(
     coverage: Coverage,
     hardware: Hardware,
-    objective: ClusterObjective | None,
+    objective: str | None,
     min_utilisation: float | None,
     output: Path | None,
     *,

@@ -12,7 +12,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.schedule import save_schedule
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_on_hierarchy
 from hwgen.search.hierarchy.optimal import HierarchyResult
-from hwgen.search.hierarchy.prices import goal_of
+from hwgen.search.objectives.of_hierarchy import goal_of
 
 __all__ = ["schedule_on_hierarchy"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated
 
 import typer
 
@@ -44,8 +44,9 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import save_schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.nest.bounds import Bounds, bounds
-from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.optimal import Result
+from hwgen.search.objectives.of_cluster import CLUSTER_OBJECTIVES
+from hwgen.search.objectives.of_hwc import HWC_OBJECTIVES
 from hwgen.tools.output import keep_unless_refused
 
 __all__ = ["schedule"]
@@ -56,13 +57,12 @@ Buffers = Annotated[
         "--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB; none with a cluster's hardware."
     ),
 ]
-AnyObjective = Literal["balanced", "traffic", "with-bias", "words", "cycles", "dram-bytes", "dram-time", "energy"]
-OneLevel = Literal["balanced", "traffic", "with-bias", "words", "cycles"]
+OBJECTIVES = ("balanced", *HWC_OBJECTIVES, *CLUSTER_OBJECTIVES)
 Goal = Annotated[
     str | None,
     typer.Option(
         "--objective",
-        metavar=f"[{'|'.join(get_args(AnyObjective))}|LEVEL]",
+        metavar=f"[{'|'.join(OBJECTIVES)}|LEVEL]",
         help="What to have least of. On an HWC balanced by default: the fewest cycles within the slack of the least "
         "traffic; without hardware traffic, or with-bias: with the biases, none of which is kept. On a cluster the "
         "same at the DRAM, or dram-bytes, dram-time, energy. On a hierarchy energy, or a level's bytes.",
@@ -271,9 +271,9 @@ def schedule(
         for result in results
     ]
     fewest = "Schedules of the fewest cycles found within the slack of the least traffic"
-    title = fewest if one_level == "balanced" else f"Schedules of least {one_level}"
-    if one_level == "with-bias":
-        title = "Schedules of least traffic with biases"
+    weighed = HWC_OBJECTIVES.get(one_level)
+    title = fewest if weighed is None else f"Schedules of least {weighed.title}"
+    if weighed is not None and weighed.biases:
         columns.insert(4, "with bias")
         for row, result in zip(rows, results, strict=True):
             row.insert(4, result.counts.total_with_bias())
@@ -313,43 +313,33 @@ def _print_weighed(results: Sequence[Result]) -> None:
         print_table("What was weighed: the choice, the least traffic, the fewest cycles", columns, rows)
 
 
-def _known_objective(objective: str | None) -> AnyObjective | None:
-    for known in get_args(AnyObjective):
-        if objective == known:
-            return cast(AnyObjective, objective)
-    if objective is not None:
-        raise InputError(f"--objective: expected one of {', '.join(get_args(AnyObjective))}, got {objective[:40]!r}")
-    return None
+def _known_objective(objective: str | None) -> str | None:
+    if objective is not None and objective not in OBJECTIVES:
+        raise InputError(f"--objective: expected one of {', '.join(OBJECTIVES)}, got {objective[:40]!r}")
+    return objective
 
 
-def _cluster_objective(objective: AnyObjective | None) -> ClusterObjective | None:
+def _cluster_objective(objective: str | None) -> str | None:
     """The objective on a cluster; None: the fewest cycles within a slack of the fewest bytes."""
-    match objective:
-        case None | "balanced":
-            return None
-        case "traffic":
-            return "dram-bytes"
-        case "dram-bytes" | "dram-time" | "energy":
-            return objective
-        case _:
-            raise InputError(
-                f"--objective: expected balanced, dram-bytes, dram-time or energy on a cluster, got {objective}"
-            )
+    if objective in (None, "balanced"):
+        return None
+    if objective == "traffic":
+        return "dram-bytes"
+    if objective in CLUSTER_OBJECTIVES:
+        return objective
+    *others, last = ("balanced", *CLUSTER_OBJECTIVES)
+    raise InputError(f"--objective: expected {', '.join(others)} or {last} on a cluster, got {objective}")
 
 
-def _one_level_objective(objective: AnyObjective | None, *, on_hardware: bool) -> OneLevel:
-    match objective:
-        case None:
-            return "balanced" if on_hardware else "traffic"
-        case "balanced" if not on_hardware:
-            raise InputError("--objective: balanced: expected with --hardware or --shared, which have cycles")
-        case "balanced" | "traffic" | "with-bias" | "words" | "cycles":
-            return objective
-        case _:
-            raise InputError(
-                "--objective: expected balanced, traffic, with-bias, words or cycles without a cluster, "
-                f"got {objective}"
-            )
+def _one_level_objective(objective: str | None, *, on_hardware: bool) -> str:
+    if objective is None:
+        return "balanced" if on_hardware else "traffic"
+    if objective == "balanced" and not on_hardware:
+        raise InputError("--objective: balanced: expected with --hardware or --shared, which have cycles")
+    if objective == "balanced" or objective in HWC_OBJECTIVES:
+        return objective
+    *others, last = ("balanced", *HWC_OBJECTIVES)
+    raise InputError(f"--objective: expected {', '.join(others)} or {last} without a cluster, got {objective}")
 
 
 def _file(folder: Path | None, result: Result, sizes: Sequence[int], names: Mapping[str, str]) -> Path | None:
@@ -365,8 +355,8 @@ def _folder(folder: Path, size: int, sizes: Sequence[int]) -> Path:
 
 def _remarks(result: Result, hardware: Sequence[Hardware], objective: str) -> list[str]:
     runs_on = f"hardware {hardware[0].name}" if hardware else "the pure model: no lanes, exact buffer need"
-    names = {"balanced": "Fewest cycles found near the least traffic", "with-bias": "Least traffic with biases"}
-    what = names.get(objective, f"Least {objective}")
+    least = HWC_OBJECTIVES.get(objective)
+    what = "Fewest cycles found near the least traffic" if least is None else f"Least {least.title}"
     return [
         f"{what} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
         f"{result.total_bytes} bytes, out of {result.covered} schedules.",

@@ -6,7 +6,6 @@ and the cost of a whole schedule. All costs are integers.
 """
 
 from abc import ABC, abstractmethod
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +21,15 @@ from hwgen.model.dram.counts import dram_counts
 from hwgen.model.dram.time import dram_ticks
 from hwgen.model.energy import DevicePrices, device_energy, prices_of_memories
 
-__all__ = ["ClusterObjective", "Objective", "objective_of"]
+__all__ = ["CLUSTER_OBJECTIVES", "ClusterObjective", "cluster_objective"]
 
-ClusterObjective = Literal["dram-bytes", "dram-time", "energy"]
 Ints = NDArray[np.int64]
 _THOUSANDTHS = 1000
 """Costs of energy are whole thousandths of its unit."""
 
 
-class Objective(ABC):
-    """One objective on one cluster.
+class ClusterObjective(ABC):
+    """One objective on one cluster: that of the hardware, the default one if it has none.
 
     Members
     -------
@@ -43,12 +41,15 @@ class Objective(ABC):
     prices : of energy; None where it is not weighed.
     """
 
-    name: ClusterObjective
+    name: str
     unit: str
     price: Ints
     timed = False
     settled = True
     prices: DevicePrices | None = None
+
+    def __init__(self, hardware: Hardware) -> None:
+        self._cluster = hardware.cluster or Cluster()
 
     def of_loops(self, bound: int, probe: Schedule) -> int:
         """Cost of loops with this lower bound, for any inner nest; ``probe`` has these loops and some inner nest."""
@@ -78,7 +79,9 @@ class Objective(ABC):
         """A schedule's cost in the objective's unit."""
 
 
-class _Bytes(Objective):
+class Bytes(ClusterObjective):
+    """Bytes of I, W and O that the DMA moves; bounded by those of the TCDM's level alone."""
+
     name, unit = "dram-bytes", "bytes"
     price = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
 
@@ -89,35 +92,44 @@ class _Bytes(Objective):
         return cost
 
 
-class _Time(Objective):
+class Time(ClusterObjective):
+    """Time for which the DRAM is occupied (`hwgen.model.dram.time`). There is no bound for any nest."""
+
     name, unit = "dram-time", "cycles"
     timed = True
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._port = DramPort.of(cluster)
-        self._hwcs = cluster.hwcs
+    def __init__(self, hardware: Hardware) -> None:
+        super().__init__(hardware)
+        self._port = DramPort.of(self._cluster)
         dram = self._port.dram
         block, miss = ticks(dram.block_cycles), ticks(dram.miss_cycles)
         self.price = np.array([0, 0, block, miss, TICKS, self._port.beat_bytes, dram.row_bytes], np.int64)
 
     def of_loops(self, bound: int, probe: Schedule) -> int:
-        return dram_ticks(dram_counts(probe, self._port, self._hwcs), self._port.dram)
+        return dram_ticks(dram_counts(probe, self._port, self._cluster.hwcs), self._port.dram)
 
     def value(self, cost: int, schedule: Schedule) -> float:
         return cost / TICKS
 
 
-class _Energy(Objective):
+class Energy(ClusterObjective):
+    """Energy of accesses and multiply-accumulates (`hwgen.model.energy`), bounded by each level's alone."""
+
     name, unit = "energy", "units"
     settled = False
 
     def __init__(self, hardware: Hardware) -> None:
-        self._cluster = hardware.cluster or Cluster()
+        super().__init__(hardware)
+        if self._cluster.energy is None and hardware.buffers is None:
+            raise InputError(
+                "hardware: cluster: energy: expected dram, tcdm, local and mac to weigh energy, or buffers, whose "
+                "sizes tell it"
+            )
         self.prices: DevicePrices = prices_of_memories(hardware.buffers or dict.fromkeys(ARRAYS, 0), hardware.cluster)
         self._moved, self._fetched = (
             round(_THOUSANDTHS * self.prices.outer[level.name]) for level in (DRAM, TCDM)
         )  # fmt: skip
-        self.price = _Bytes.price
+        self.price = Bytes.price
 
     def of_schedule(self, loops: int, dram_bytes: int, tcdm_bytes: int) -> int:
         return self._moved * dram_bytes + self._fetched * tcdm_bytes
@@ -138,18 +150,9 @@ class _Energy(Objective):
         return device_energy(schedule, found.counts, self.prices).total
 
 
-def objective_of(name: ClusterObjective, hardware: Hardware) -> Objective:
+CLUSTER_OBJECTIVES: dict[str, type[ClusterObjective]] = {one.name: one for one in (Bytes, Time, Energy)}
+
+
+def cluster_objective(name: str, hardware: Hardware) -> ClusterObjective:
     """The objective of this name on a cluster; raises `InputError` where the hardware lacks the prices for it."""
-    cluster = hardware.cluster or Cluster()
-    match name:
-        case "dram-bytes":
-            return _Bytes()
-        case "dram-time":
-            return _Time(cluster)
-        case "energy":
-            if cluster.energy is None and hardware.buffers is None:
-                raise InputError(
-                    "hardware: cluster: energy: expected dram, tcdm, local and mac to weigh energy, or buffers, "
-                    "whose sizes tell it"
-                )
-            return _Energy(hardware)
+    return CLUSTER_OBJECTIVES[name](hardware)

@@ -1,0 +1,1 @@
+"""Objectives of the searches: what each one sums, and what bounds it."""
