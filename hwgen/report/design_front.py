@@ -1,31 +1,29 @@
 """Energy against area of memory hierarchies, as a picture."""
 
-from collections.abc import Sequence
+import altair as alt
 
-from matplotlib.figure import Figure
-
-from hwgen.report.figures import rendered
-from hwgen.search.hierarchy.design import Design, Point
+from hwgen.report.charts import SOLID, Look, axis, compiled, dashes, images, log_axis
+from hwgen.search.hierarchy.design import Design
 
 __all__ = ["front_picture"]
 
 
 def front_picture(design: Design) -> dict[str, bytes]:
     """All hierarchies, the front and the chosen one, as PNG and SVG by suffix."""
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    depths = sorted({len(point.hierarchy.levels) for point in design.points})
-    for depth, marker in zip(depths, "os^Dv<>", strict=False):
-        chosen = [point for point in design.points if len(point.hierarchy.levels) == depth]
-        axes.scatter(*_places(chosen), marker=marker, label=f"{depth} levels", zorder=2)
-    axes.step(*_places(design.front), where="post", color="0.4", linewidth=1, label="front", zorder=1)
-    axes.scatter(*_places([design.best]), s=160, facecolors="none", edgecolors="black", label="chosen", zorder=3)
-    axes.set_xlabel("area (mm2)")
-    axes.set_ylabel("energy of all layers (uJ)")
-    axes.set_yscale("log")
-    axes.legend()
-    return rendered(figure)
-
-
-def _places(points: Sequence[Point]) -> tuple[list[float], list[float]]:
-    return [point.area for point in points], [point.energy / 1e6 for point in points]
+    points = [
+        {"area": point.area, "energy": point.energy / 1e6, "depth": f"{len(point.hierarchy.levels)} levels",
+         "front": point in design.front, "best": point == design.best, "counted": True, "text": point.hierarchy.name}
+        for point in design.points
+    ]  # fmt: skip
+    look = Look.of([f"{depth} levels" for depth in sorted({len(point.hierarchy.levels) for point in design.points})])
+    x = alt.X("area:Q", scale=alt.Scale(zero=False, padding=12), axis=axis("area (mm2)"))
+    y = alt.Y(**log_axis("energy", "energy of all layers (uJ)"))
+    rows = alt.Chart(alt.NamedData("points"))
+    chart = alt.layer(
+        rows.transform_filter("datum.front").transform_calculate(line="'front'").mark_line(interpolate="step-after")
+        .encode(x=x, y=y, stroke=alt.value("var(--bound)"), strokeDash=dashes({"front": SOLID})),
+        look.points("depth", rows).encode(x=x, y=y),
+        rows.transform_filter("datum.best").mark_point(size=350, stroke="var(--text)").encode(x=x, y=y),
+        rows.transform_filter("datum.best").mark_text(dy=-16, text="chosen").encode(x=x, y=y),
+    ).add_params(look.shown())  # fmt: skip
+    return images(compiled(chart), {"points": points})

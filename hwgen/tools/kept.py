@@ -51,6 +51,7 @@ ROOMS = {
     "runtime": "Verilator's runtime, compiled",
     "logs": "what tools said when they failed",
     "kernels": "locks of kernels that are being compiled",
+    "scripts": "what draws the charts of pages",
 }
 """Folders in the cache, and what is in them."""
 LIMIT = 1 << 30

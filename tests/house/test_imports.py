@@ -35,6 +35,7 @@ ROOMS["hwgen.papers"] = set(ROOMS)
 # Third-party package: the rooms that may import it.
 OWNERS: dict[str, set[str]] = {
     "PIL": {"hwgen.cli"},
+    "altair": {"hwgen.report", "hwgen.studies"},
     "amaranth": {"hwgen.gateware", "hwgen.export"},
     "cocotb": {"cosim"},
     "cocotb_tools": {"cosim"},
@@ -44,7 +45,7 @@ OWNERS: dict[str, set[str]] = {
     "dask_jobqueue": {"hwgen.studies"},
     "distributed": {"hwgen.studies"},
     "halide": {"hwgen.papers"},
-    "matplotlib": {"hwgen.report", "hwgen.studies", "hwgen.papers"},
+    "matplotlib": {"hwgen.papers"},
     "numba": {"hwgen.search", "hwgen.model", "hwgen.papers"},
     "numpy": set(ROOMS) - {"hwgen.ir", "hwgen.gateware", "hwgen"},
     "onnx": {"hwgen.readers", "hwgen.golden"},
@@ -58,6 +59,7 @@ OWNERS: dict[str, set[str]] = {
     "rich": {"hwgen.cli"},
     "systemrdl": {"hwgen.export"},
     "typer": {"hwgen.cli", "hwgen.studies", "hwgen.papers"},
+    "vl_convert": {"hwgen.report"},
     "yaml": {"hwgen.ir"},
 }
 

@@ -22,7 +22,6 @@ from hwgen.ir.memory.hierarchy import Hierarchy, save_hierarchy
 from hwgen.ir.schedule import Bits, Schedule, save_schedule
 from hwgen.lower.network.layers import weighted
 from hwgen.readers.integers.reader import read_quantised
-from hwgen.report.design_front import front_picture
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_tasks
 from hwgen.search.hierarchy.design import TABLE, Design, DesignSpace, Point, design_of, table_sizes
 from hwgen.tools.cache import digest_of, sources_digest
@@ -227,6 +226,8 @@ def _write(chosen: Design, schedules: list[Any], layers: tuple[Layer, ...], outp
         own = [point.hierarchy.name, len(point.hierarchy.levels), point.bytes, point.area, point.energy, point.bound]
         rows.append([*own, *point.energies])
     write_atomically(output / "design.csv", csv_lines(rows))
+    from hwgen.report.design_front import front_picture  # its libraries take a second
+
     for suffix, content in front_picture(chosen).items():
         write_atomically(output / f"front.{suffix}", content)
     return [str(path) for path in paths]

@@ -51,7 +51,7 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
     note("drawing")
     # The plotting library is slow to load, and no other command needs it.
     from hwgen.papers.cecconi.figures import tiling_4, ways_3
-    from hwgen.report.figures import rendered
+    from hwgen.papers.figures import rendered
 
     for stem, figure in (("fig3", ways_3(ways)), ("fig4", tiling_4(rows))):
         files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}

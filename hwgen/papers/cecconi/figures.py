@@ -1,4 +1,4 @@
-"""The plot of the Cecconi 2017 figure: the same bytes for the same rows, with `hwgen.report.figures.rendered`."""
+"""The plot of the Cecconi 2017 figure: the same bytes for the same rows, with `hwgen.papers.figures.rendered`."""
 
 from collections.abc import Sequence
 

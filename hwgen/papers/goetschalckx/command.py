@@ -34,8 +34,8 @@ def goetschalckx(output: Path, networks: str | None, *, as_json: bool) -> int:
 
 def _drawn(computed: Computed) -> dict[str, bytes]:
     # The plotting library is slow to load, and no other command needs it.
+    from hwgen.papers.figures import rendered
     from hwgen.papers.goetschalckx.figures import depth_first_5, depth_first_6, depth_first_7
-    from hwgen.report.figures import rendered
 
     figures = {"fig5": depth_first_5(computed, bound_rows(computed)), "fig7": depth_first_7(computed)}
     if ("srgan", "720p") in computed.graphs:

@@ -71,8 +71,8 @@ def _drawn(layers: Sequence[LayerRow], models: Sequence[ModelRow], together: OnS
     """The figures as files, and the rows of several clusters."""
     note("drawing")
     # The plotting library is slow to load, and no other command needs it.
+    from hwgen.papers.figures import rendered
     from hwgen.papers.sousa.figures import mapping_5, mapping_6, mapping_7, system_7
-    from hwgen.report.figures import rendered
 
     figures = {"fig5": mapping_5(models), "fig6": mapping_6(layers), "fig7": mapping_7(layers, NPU)}
     files: dict[str, bytes] = {}

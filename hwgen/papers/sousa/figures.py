@@ -1,4 +1,4 @@
-"""The plots of the Sousa 2022 figures: the same bytes for the same rows, with `hwgen.report.figures.rendered`."""
+"""The plots of the Sousa 2022 figures: the same bytes for the same rows, with `hwgen.papers.figures.rendered`."""
 
 from collections.abc import Sequence
 

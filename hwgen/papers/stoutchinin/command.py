@@ -101,8 +101,8 @@ def _cycles_of(schedule: Schedule, hardware: Hardware | None) -> int:
 
 def _drawn(found: Found) -> dict[str, bytes]:
     # The plotting library is slow to load, and no other command needs it.
+    from hwgen.papers.figures import rendered
     from hwgen.papers.stoutchinin.figures import figure_4, figure_5, figure_7, figure_10
-    from hwgen.report.figures import rendered
 
     figures = {"fig4": figure_4(found.sums), "fig5": figure_5(found.sums), "fig10": figure_10(found.pairs)}
     if found.quality:
@@ -133,8 +133,8 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
     if on_clusters:
         text += "\n".join(["", "## Clusters of four HWCs", "", *cluster_lines(on_clusters), ""])
     # The plotting library is slow to load, and no other command needs it.
+    from hwgen.papers.figures import rendered
     from hwgen.papers.stoutchinin.figures import figure_10_measured
-    from hwgen.report.figures import rendered
 
     files = {"README.md": text.encode(), "fig10_rtl.csv": measured_csv(rows).encode()}
     files |= {f"fig10_rtl.{suffix}": data for suffix, data in rendered(figure_10_measured(rows)).items()}

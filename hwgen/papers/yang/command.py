@@ -101,8 +101,8 @@ def _computed(wanted: list[Layer], caches: list[Measured] | None, jobs: int) -> 
 
 def _drawn(computed: Computed) -> dict[str, bytes]:
     # The plotting library is slow to load, and no other command needs it.
+    from hwgen.papers.figures import rendered
     from hwgen.papers.yang.figures import blocking_5, caches_3_4, cores_9, designs_6, designs_7, designs_8
-    from hwgen.report.figures import rendered
 
     figures = {
         "fig5": blocking_5(computed.on_diannao),

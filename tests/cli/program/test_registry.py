@@ -7,7 +7,8 @@ import pytest
 
 from hwgen.cli.program.registry import COMMANDS
 
-HEAVY = ("amaranth", "cosim", "distributed", "matplotlib", "numba", "numpy", "onnx", "onnxruntime", "systemrdl")
+HEAVY = ("altair", "amaranth", "cosim", "distributed", "matplotlib", "numba", "numpy", "onnx", "onnxruntime",
+         "systemrdl", "vl_convert")  # fmt: skip
 PROGRAM = """
 import sys
 from hwgen.cli import main

@@ -7,10 +7,8 @@ import typer
 
 from hwgen.cli.console import Json, claim_folder, print_json, printable
 from hwgen.ir.document import InputError
-from hwgen.report.figures import rendered
-from hwgen.studies.sweep.report.figures import figures_of
+from hwgen.studies.sweep.report.derived import derived
 from hwgen.studies.sweep.report.kept import contradictions
-from hwgen.studies.sweep.report.page import page
 from hwgen.studies.sweep.report.results import load_results
 from hwgen.studies.sweep.tables.merge import known_tables
 from hwgen.tools.output import write_together
@@ -32,22 +30,28 @@ def report(
     are named.
     """
     claim_folder(output)
-    found = load_results(results)
-    wrong = contradictions(found)
+    read = load_results(results)
+    wrong = contradictions(read)
     try:
         known_tables(results.parent if results.is_file() else results, wrong.append)
     except InputError as error:
         wrong.append(str(error).removeprefix("-o: "))
     except ToolError:  # Parquet, which is not read here either
         pass
-    text = page(found, title)
-    images = {
+    from hwgen.report.charts import images  # its libraries take a second
+    from hwgen.studies.sweep.report.charts import drawn_charts
+    from hwgen.studies.sweep.report.page import page
+
+    found = derived(read)
+    charts = drawn_charts(found)
+    pictures = {
         f"{name}.{suffix}": content
-        for name, figure in figures_of(found).items()
-        for suffix, content in rendered(figure).items()
+        for name, drawn in charts.items()
+        if drawn.tables
+        for suffix, content in images(drawn.chart, drawn.tables).items()
     }
-    write_together(output, {"index.html": text, **images})
-    files = ["index.html", *images]
+    write_together(output, {"index.html": page(found, charts, title), **pictures})
+    files = ["index.html", *pictures]
     if as_json:
         print_json(
             {
@@ -59,7 +63,7 @@ def report(
         )
     else:
         rows = len(found.rows) + len(found.pipelines)
-        typer.echo(f"{output / 'index.html'}: {rows} rows; {', '.join(images) or 'no images'}")
+        typer.echo(f"{output / 'index.html'}: {rows} rows; {', '.join(pictures) or 'no images'}")
         for line in wrong:
             typer.echo(printable(line))
     return 1 if wrong else 0

@@ -6,37 +6,35 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import hwgen.report
 from hwgen.ir.level import LOCAL
 from hwgen.ir.schedule import Loop, Schedule
-from hwgen.studies.sweep.report.groups import labels_of
+from hwgen.report.charts import STYLE, chart_script
+from hwgen.studies.sweep.report.charts import Drawn
+from hwgen.studies.sweep.report.derived import runs_of
 from hwgen.studies.sweep.report.results import SweepResults
 
 __all__ = ["nest_text", "page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
-STYLE = Path(hwgen.report.__file__).resolve().parent / "page_parts" / "page.css"
-"""Colours, and the look of text and tables, of all pages."""
 SCRIPTS = (
-    "charts.js", "rows.js", "filters.js", "design.js", "plots.js", "clusters.js", "pipelines.js", "areas.js",
-    "tables.js", "page.js",
+    "charts.js", "rows.js", "filters.js", "design.js", "plots.js", "pipelines.js", "areas.js", "tables.js",
+    "page.js",
 )  # fmt: skip
 """One script, in this order."""
 
 
-def page(results: SweepResults, title: str) -> str:
-    """The page's text."""
+def page(results: SweepResults, charts: Mapping[str, Drawn], title: str) -> str:
+    """The page of derived results."""
     document = {
-        "rows": [
-            _with_nest(row, label, results.schedules)
-            for row, label in zip(results.rows, labels_of(results.rows), strict=True)
-        ],
+        "charts": {name: {"chart": one.chart, "kinds": one.kinds} for name, one in charts.items()},
+        "rows": [_with_nest(row, results.schedules) for row in results.rows],
         "curves": list(results.curves),
         "columns": list(results.columns),
         "curve_columns": list(results.curve_columns),
         "provenance": dict(results.provenance),
         "pipelines": [_filled(row) for row in results.pipelines],
         "fronts": list(results.fronts),
+        "runs": runs_of(results),
         "pipeline_columns": list(results.pipeline_columns),
         "areas": list(results.areas),
         "area_columns": list(results.area_columns),
@@ -44,6 +42,7 @@ def page(results: SweepResults, title: str) -> str:
     filled = {
         "TITLE": html.escape(title),
         "STYLE": STYLE.read_text(encoding="utf-8"),
+        "VEGA": chart_script(),
         "SCRIPT": "".join(map(_part, SCRIPTS)),
         # No string may end the HTML element that contains it.
         "DATA": json.dumps(document, separators=(",", ":")).replace("<", "\\u003c"),
@@ -77,9 +76,9 @@ def nest_text(schedule: Schedule) -> str:
     return "\n".join(lines)
 
 
-def _with_nest(row: Mapping[str, Any], label: str, schedules: Mapping[str, Schedule]) -> dict[str, Any]:
+def _with_nest(row: Mapping[str, Any], schedules: Mapping[str, Schedule]) -> dict[str, Any]:
     schedule = schedules.get(row["schedule"])
-    return _filled(row) | {"label": label, "nest": "" if schedule is None else nest_text(schedule)}
+    return _filled(row) | {"nest": "" if schedule is None else nest_text(schedule)}
 
 
 def _filled(row: Mapping[str, Any]) -> dict[str, Any]:

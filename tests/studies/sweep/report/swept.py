@@ -28,6 +28,10 @@ from hwgen.studies.sweep.depth_first.rows import front_rows, stack_row
 from hwgen.studies.sweep.depth_first.run import solution_file
 from hwgen.studies.sweep.depth_first.steps import StackJob
 from hwgen.studies.sweep.documents import documents_of, hardware_of, schedule_file
+from hwgen.studies.sweep.report.charts import drawn_charts
+from hwgen.studies.sweep.report.derived import derived
+from hwgen.studies.sweep.report.page import page
+from hwgen.studies.sweep.report.results import load_results
 from hwgen.studies.sweep.request import Outcome, Question
 from hwgen.studies.sweep.rows import row_of
 from hwgen.studies.sweep.synthesis import area_cells, area_rows
@@ -36,9 +40,15 @@ from hwgen.synth.blocks import Block
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.studies.sweep.points import layers_named
 
-__all__ = ["BUDGETS", "depth_first", "results"]
+__all__ = ["BUDGETS", "depth_first", "page_of", "results"]
 
 BUDGETS = (512, 1024, 2048)
+
+
+def page_of(folder: Path, title: str) -> str:
+    """The page of a sweep's folder."""
+    found = derived(load_results(folder))
+    return page(found, drawn_charts(found), title)
 
 
 def results(

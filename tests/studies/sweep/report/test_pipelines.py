@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.studies.sweep.report.figures import figures_of
-from hwgen.studies.sweep.report.page import page
 from hwgen.studies.sweep.report.results import load_results
 from tests.cli.command_line import Run, refused
 from tests.report.browser import Browser, chromium
-from tests.studies.sweep.report.swept import depth_first
+from tests.studies.sweep.report.swept import depth_first, page_of
 
 CHIP = "document.querySelector('[data-chip=\"{}\"]').click()"
 FACTS = "[...document.querySelectorAll('#detail-body table')].map(t => t.textContent).join('; ')"
@@ -35,14 +33,9 @@ def test_a_folder_of_depth_first_points_is_read(run: Run, folder: Path, tmp_path
     assert found.rows == ()
     assert len(found.pipelines) == 2 * 4  # two stacks within the least memory, one within the others
     assert {row["weights"] for row in found.fronts} == {"fetched", "resident"}
-    figures = figures_of(found)
-    assert list(figures) == ["front"]
-    (axes,) = figures["front"].axes
-    _, texts = axes.get_legend_handles_labels()
-    assert texts == ["block: front, predicted", "layer by layer, at least", "measured", "predicted"]
     answer = run("report", folder, "-o", tmp_path / "page")
     assert answer.status == 0
-    assert "8 rows; front.png, front.svg" in answer.out
+    assert "8 rows; front.png, front.svg, pipeline-cycles.png" in answer.out
     (tmp_path / "schema.json").write_bytes((folder / "schema.json").read_bytes())
     (tmp_path / "provenance.json").write_bytes((folder / "provenance.json").read_bytes())
     (tmp_path / "pipelines.csv").write_text("point\n", encoding="utf-8")
@@ -53,7 +46,7 @@ def test_a_folder_of_depth_first_points_is_read(run: Run, folder: Path, tmp_path
 @pytest.mark.parametrize("width", [360, 1600])
 def test_the_front_and_its_points(browser: Browser, folder: Path, width: int, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    file.write_text(page(load_results(folder), "Depth-first"), encoding="utf-8")
+    file.write_text(page_of(folder, "Depth-first"), encoding="utf-8")
     browser.open(file, width=width)
 
     def count(selector: str) -> int:
@@ -61,26 +54,30 @@ def test_the_front_and_its_points(browser: Browser, folder: Path, width: int, tm
 
     assert count("section:not([hidden])") == 2
     # A point for each solution, whatever runs it: the larger memories have the same one. Cycles for each run.
-    assert (count("#front .point"), count("#front .point.hollow")) == (2, 1)
-    assert count("#front > svg .curve") == 2  # the front, and layer by layer
-    assert count("#pipeline-cycles .point") == 6
+    assert (count("#front .point_marks > path"), count("#front .point_marks > path[fill*=page]")) == (2, 1)
+    assert count("#front .mark-line path") == 2  # the front, and layer by layer
+    assert count("#pipeline-cycles .point_marks > path") == 6
     assert count("#pipelines tbody tr") == 8
     assert browser.run("document.documentElement.scrollWidth") <= width
-    browser.run("document.querySelector('#front .point').dispatchEvent(new MouseEvent('click'))")
+    browser.run("document.querySelector('#front .point_marks > path').dispatchEvent(new MouseEvent('click'))")
     assert browser.run("document.getElementById('detail-title').textContent") == "block, 64 B: 2 stacks, tiles: 2, 2"
     facts = browser.run(FACTS)
     assert "not simulated" in facts
     assert "8 multipliers, streams" in facts
     assert "16 multipliers, streams" in facts
     assert "rings" in facts
-    bars = browser.run("[...document.querySelectorAll('#detail-body .bar[tabindex]')].map(b => b.ariaLabel)")
+    bars = browser.run("[...document.querySelectorAll('#detail-body .bar_marks > path')].map(b => b.ariaLabel)")
     row = load_results(folder).pipelines[0]
     assert bars[0] == f"rb02_conv1, {row['input_bytes_predicted']:,} bytes: input"
     assert browser.run("document.documentElement.scrollWidth") <= width
     browser.run("document.getElementById('detail').close()")
     browser.run(CHIP.format("multipliers=8"))
     browser.run(CHIP.format("memory=4096"))
-    assert (count("#front .point"), count("#pipeline-cycles .point"), count("#pipelines tbody tr")) == (1, 1, 1)
+    assert (
+        count("#front .point_marks > path"),
+        count("#pipeline-cycles .point_marks > path"),
+        count("#pipelines tbody tr"),
+    ) == (1, 1, 1)
     browser.run("document.querySelector('#pipelines tbody tr').click()")
     assert "bytes predicted, measured" in browser.run(FACTS)
     assert browser.complaints == []

@@ -9,7 +9,7 @@ function designName(design) {
   const rows = everything.filter((row) => row.design === design);
   const [first] = rows;
   const kind = kindNames[blocksOf(design)[0].kind];
-  if (isPipeline(first)) return `${kind}: ${networkName(first)}, ${first.stack}, ${first.multipliers} multipliers`;
+  if (isPipeline(first)) return `${kind}: ${first.network}, ${first.stack}, ${first.multipliers} multipliers`;
   return `${kind}: ${first.label}, ${layersText(rows)}`;
 }
 
@@ -17,18 +17,13 @@ function designName(design) {
 function drawBlocks(host, design, few = Infinity) {
   host.replaceChildren();
   const rows = blocksOf(design);
-  const parts = [["lut4_equivalents", "LUT4-equivalents on an ECP5", "f0"],
-    ["gates", "NAND gates of two inputs, of no technology, without memories", "f2"]].map((one) => [make(host, "div"), ...one]);
-  for (const [part, column, title, color] of parts) { // both have their width before either is drawn
-    make(part, "h3", {}, `${title}: ${whole(sumOf(rows, (row) => row[column]))}`);
+  const parts = [["lut4_equivalents", "LUT4-equivalents", "on an ECP5"],
+    ["gates", "NAND gates", "of two inputs, of no technology, without memories"]].map((one) => [make(host, "div"), ...one]);
+  for (const [part, column, unit, more] of parts) { // both have their width before either is drawn
+    make(part, "h3", {}, `${unit} ${more}: ${whole(sumOf(rows, (row) => row[column]))}`);
     const sorted = [...rows].sort((a, b) => b[column] - a[column]).filter((row) => row[column]).slice(0, few);
-    bars(make(part, "figure", { class: "plot" }), {
-      title, most: Math.max(1, ...sorted.map((row) => row[column])), format: shortNumber,
-      rows: sorted.map((row) => ({
-        name: row.block, note: shortNumber(row[column]), action: () => {},
-        parts: [{ value: row[column], color, label: `${whole(row[column])} ${column === "gates" ? "NAND gates" : "LUT4-equivalents"}` }],
-      })),
-    });
+    drawBars(make(part, "figure", { class: "plot" }), sorted.map((row) => (
+      { bar: row.block, note: shortNumber(row[column]), parts: [{ on: unit, value: row[column], text: `${whole(row[column])} ${unit}` }] })));
   }
 }
 

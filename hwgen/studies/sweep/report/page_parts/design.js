@@ -25,15 +25,15 @@ function showNest(title, rows) {
     drawDesign(make(body, "figure", { class: "design" }), row);
     const facts = [
       ["I + W + O, predicted", `${whole(row.total_bytes_predicted)} bytes`],
-      ["I + W + O, measured", measured(row) ? `${whole(row.total_bytes_measured)} bytes` : "not simulated"],
+      ["I + W + O, measured", row.counted ? `${whole(row.total_bytes_measured)} bytes` : "not simulated"],
       ...(row.hwcs === null ? [["traffic / optimum", row.optimum_ratio.toFixed(3)], ["traffic / bound", row.bound_ratio.toFixed(3)]] : [
         ["DRAM, predicted", `${whole(row.dram_total_bytes_predicted)} bytes`],
-        ["DRAM, measured", measured(row) ? `${whole(row.dram_total_bytes_measured)} bytes` : "not simulated"],
+        ["DRAM, measured", row.counted ? `${whole(row.dram_total_bytes_measured)} bytes` : "not simulated"],
         ["traffic / bound", `${row.bound_ratio.toFixed(3)}, at the DRAM`],
         ["TCDM taken", `${whole(row.tcdm_taken_bytes)} of ${whole(row.tcdm_bytes)} bytes`],
       ]),
-      ["cycles", `${whole(cycles(row))} ${row.cycles_measured === null ? "predicted" : "measured"}`],
-      ["utilisation", `${row.utilisation.toFixed(3)}: ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`],
+      ["cycles", `${whole(row.cycles)} ${row.cycles_measured === null ? "predicted" : "measured"}`],
+      ["utilisation", `${row.utilisation.toFixed(3)}: ${(row.macs / row.cycles).toFixed(2)} MACs a cycle`],
       ...(row.energy_predicted ? [["energy, in pJ unless the hardware's file has another unit",
         row.energy_measured ? `${whole(Math.round(row.energy_measured))}, from what was measured` :
           `${whole(Math.round(row.energy_predicted))}, predicted`]] : []),
@@ -63,11 +63,11 @@ function factTable(host, facts) {
 
 // What all layers of a point cost together, and how they were chosen: that is what was weighed for one HWC.
 function showTogether(host, rows) {
-  const on = rows[0].hwcs === null ? traffic : dramTraffic;
+  const on = rows[0].hwcs === null ? "total_moved" : "dram_total_moved";
   make(host, "h3", {}, `${layersText(rows)} together`);
   factTable(host, [
-    [rows[0].hwcs === null ? "I + W + O" : "DRAM", `${whole(sumOf(rows, on))} bytes`],
-    ["cycles", whole(sumOf(rows, cycles))],
+    [rows[0].hwcs === null ? "I + W + O" : "DRAM", `${whole(sumOf(rows, (row) => row[on]))} bytes`],
+    ["cycles", whole(sumOf(rows, (row) => row.cycles))],
     ...choiceFacts(rows),
   ]);
 }
@@ -97,7 +97,7 @@ function choiceFacts(rows) {
 // Memories of the HWC with what the schedule needs of them, the lanes with their mean work, and the bytes between.
 function drawDesign(host, row) {
   const lanes = Object.fromEntries([...row.hardware_lanes.matchAll(/([a-z])(\d+)/g)].map(([, dim, n]) => [dim, Number(n)]));
-  const total = lanesOf(row);
+  const total = row.lane_count;
   const columns = (lanes.x || 1) * (lanes.y || 1) * (lanes.k || 1) * (lanes.l || 1);
   const lines = total / columns;
   const image = make(host, "svg", { viewBox: "0 0 480 214", role: "img", "aria-label":
@@ -118,12 +118,12 @@ function drawDesign(host, row) {
     const style = `--c: var(--${operand})`;
     text(144, y - 5, `${operand}  ${bytes(size)}`);
     make(image, "rect", { class: "memory", x: 144, y, width, height: 20, style });
-    make(image, "rect", { class: "bar still", x: 144, y, width: size ? (width * Math.min(need, size)) / size : 0, height: 20, style });
+    make(image, "rect", { class: "bar", x: 144, y, width: size ? (width * Math.min(need, size)) / size : 0, height: 20, style });
     if (need) text(144, y + 34, `${whole(need)} B used`, { class: "soft" });
     const out = operand === "O";
     make(image, "path", { class: "curve", style, d: out ? `M140 ${y + 10}H70` : `M66 ${y + 10}H136` });
-    make(image, "path", { class: "mark", style, d: out ? polygon(66, y + 10, [[0, 0], [9, -5], [9, 5]]) : polygon(140, y + 10, [[0, 0], [-9, -5], [-9, 5]]) });
-    text(96, y + 4, shortNumber(moved(row, operand)), { "text-anchor": "middle" });
+    make(image, "path", { class: "mark", style, d: out ? `M66 ${y + 10}l9 -5v10Z` : `M140 ${y + 10}l-9 -5v10Z` });
+    text(96, y + 4, shortNumber(row[`${operand}_moved`]), { "text-anchor": "middle" });
     text(96, y + 24, "bytes", { "text-anchor": "middle", class: "soft" });
     make(image, "path", { class: "curve thin", style, d: out ? `M294 112H272V${y + 10}H${146 + width}` : `M${146 + width} ${y + 10}H272V112H294` });
   });

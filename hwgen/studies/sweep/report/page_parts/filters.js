@@ -20,7 +20,7 @@ const FILTERS = [
 const CHIPS = 8;
 const chosen = new Map();
 const kept = new Map(); // other choices that the address holds: its name, by the element's id
-let [shown, blocks, engines, clusters, pipelines] = [[], [], [], [], []];
+let [shown, figures, pipelines] = [[], [], []]; // figures: what is shown and has some
 const everything = [...data.rows, ...data.pipelines];
 
 for (const one of FILTERS) {
@@ -40,10 +40,7 @@ function passes(row, keys = FILTERS.map((one) => one.key)) {
 function choose() {
   shown = data.rows.filter((row) => passes(row));
   pipelines = data.pipelines.filter((row) => passes(row));
-  const figures = shown.filter((row) => row.total_bytes_predicted !== null);
-  clusters = figures.filter(isCluster);
-  engines = figures.filter((row) => row.configuration === "hwce");
-  blocks = figures.filter((row) => !["hwce", "cluster"].includes(row.configuration));
+  figures = shown.filter((row) => row.total_bytes_predicted !== null);
 }
 
 // --- the address ---

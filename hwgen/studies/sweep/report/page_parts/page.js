@@ -1,21 +1,9 @@
 // Fills the page: choices, plots, tables.
 
 function drawPlots() {
-  const rows = shown.filter((row) => row.total_bytes_predicted !== null);
-  const sections = { traffic: blocks, cycles: blocks, pareto: blocks, roofline: [...blocks, ...engines], engines, clusters, stalls: rows };
-  for (const [name, some] of Object.entries(sections)) document.getElementById(`${name}-section`).hidden = !some.length;
-  document.getElementById("nothing").hidden = rows.length + pipelines.length > 0;
-  document.getElementById("front-section").hidden = !pipelines.length;
-  if (pipelines.length) drawPipelines();
-  if (blocks.length) {
-    for (const drawOne of [drawTraffic, drawCycles, drawPareto]) drawOne();
-  }
-  if (blocks.length || engines.length) drawRoofline();
-  if (engines.length) drawEngines();
-  if (clusters.length) {
-    for (const drawOne of [drawDram, drawClusterRoofline]) drawOne();
-  }
-  if (rows.length) drawStalls();
+  document.getElementById("nothing").hidden = figures.length + pipelines.length > 0;
+  drawRows();
+  drawPipelines();
   drawAreas();
 }
 
@@ -44,10 +32,11 @@ function summarise() {
 function start() {
   summarise();
   setUpDetail();
-  onChoice("traffic-what", "traffic", drawTraffic);
-  onChoice("stalls-group", "bars", drawStalls);
+  setUpMarks(openMark);
+  onChoice("traffic-what", "traffic", drawRows);
+  onChoice("stalls-group", "bars", drawRows);
   onChoice("areas-design", "design", drawAreas);
-  onChoice("engines-size", "engines", drawEngines);
+  onChoice("engines-size", "engines", drawRows);
   const all = document.getElementById("all-columns");
   all.addEventListener("change", () => { keep("columns", all.checked ? "all" : "main", "main"); drawTables(); });
   document.getElementById("provenance").textContent = JSON.stringify(data.provenance, null, 1);

@@ -2,29 +2,8 @@
 
 const TRAFFIC_KINDS = [["input", "input"], ["output", "output"], ["skip_out", "skips written"], ["skip_in", "skips read"],
   ["overlap_out", "overlap written"], ["overlap_in", "overlap read"], ["weights", "weights"]];
-const NETWORK = ["set", "phases", "input_width", "input_height"];
-const networkOf = (row) => JSON.stringify(NETWORK.map((name) => row[name]));
-const PIPELINE = [...NETWORK, "multipliers", "dram", "axi_bits", "stalls", "seed"];
-const pipelineOf = (row) => JSON.stringify(PIPELINE.map((name) => row[name]));
-const networks = unique(data.pipelines.map(networkOf));
-const pipelineKinds = unique(data.pipelines.map(pipelineOf));
 const stackMeasured = (row) => row.total_bytes_measured !== null;
 const stackTraffic = (row) => row.total_bytes_measured ?? row.total_bytes_predicted;
-const markNumber = (index) => ({ color: `f${index % 8}`, shape: SHAPES[(index + Math.floor(index / 8)) % 8] });
-
-function networkName(row) {
-  const size = `${row.input_width} x ${row.input_height}`;
-  return networks.length === 1 ? row.set : [row.set, size, row.phases ? "in phases" : ""].filter(Boolean).join(", ");
-}
-
-function pipelineName(row, named = networks.length > 1) {
-  const varies = (name) => unique(data.pipelines.map((one) => one[name])).length > 1;
-  return [
-    named ? networkName(row) : "", `${row.multipliers} multipliers`,
-    row.axi_bits === null ? "streams" : `DRAM${varies("dram") && row.dram ? ` (${row.dram})` : ""}, ${row.axi_bits} bits`,
-    row.stalls ? "with stalls" : "", varies("seed") ? `seed ${row.seed}` : "",
-  ].filter(Boolean).join(", ");
-}
 
 // Rows in lists that are equal in what `key` says, in the order of their stacks.
 function listed(rows, key) {
@@ -34,66 +13,23 @@ function listed(rows, key) {
 }
 
 // The stacks of each solution on one kind of pipelines; those without a figure are left out.
-const runsOf = (rows) => listed(rows.filter((row) => row.stack !== null), (row) => `${pipelineOf(row)} ${row.memory_bytes}`)
+const runsOf = (rows) => listed(rows.filter((row) => row.stack !== null), (row) => row.run)
   .filter((run) => run.every((row) => stackTraffic(row) !== null));
 
-function drawFront() {
-  const [series, keys] = [[], []];
-  // The same solution may be the best one for several memories.
-  const solutions = listed(runsOf(pipelines), (rows) => JSON.stringify([networkOf(rows[0]), rows[0].on_chip_bytes,
-    sumOf(rows, (row) => row.total_bytes_predicted), ...rows.map((row) => [row.stack, row.tiles])]));
-  for (const [index, network] of networks.entries()) {
-    const mark = markNumber(index);
-    const front = data.fronts.filter((row) => networkOf(row) === network).sort((a, b) => a.memory_bytes - b.memory_bytes);
-    const some = solutions.filter(([[row]]) => networkOf(row) === network);
-    if (!some.length) continue;
-    const name = networkName(some[0][0][0]);
-    const steps = front.flatMap((row, i) => [
-      ...(i ? [{ x: row.memory_bytes, y: front[i - 1].traffic_bytes }] : []), { x: row.memory_bytes, y: row.traffic_bytes }]);
-    keys.push({ ...mark, name });
-    series.push({ ...mark, line: true, points: steps });
-    series.push({ ...mark, line: true, dashed: true, points: front.map((row) => ({ x: row.memory_bytes, y: row.layer_by_layer_bytes })) });
-    series.push({ ...mark, points: some.map((runs) => {
-      const counted = runs.find((run) => run.every(stackMeasured));
-      const [rows, sum] = [counted || runs[0], sumOf(counted || runs[0], stackTraffic)];
-      const sizes = memoriesText(runs);
-      return {
-        x: rows[0].on_chip_bytes, y: sum, hollow: !counted, named: sizes,
-        label: `${networkName(rows[0])}, ${sizes}: ${stacksText(rows)}\n` +
-          `${whole(sum)} bytes ${counted ? "measured" : "predicted"}, ${whole(rows[0].on_chip_bytes)} on chip`,
-        action: () => showSolution(runs),
-      };
-    }) });
-  }
-  plot(document.getElementById("front"), {
-    title: "On-chip memory against traffic", series: series.filter((one) => one.points.length),
-    legend: [...keys, { name: "the front, predicted", color: "bound" }, { name: "layer by layer, at least", color: "bound", dashed: true }],
-    x: { label: "on-chip memory, bytes", log: true, format: shortNumber }, y: { label: "bytes to and from the DRAM", log: true },
-  });
+function drawPipelines() {
+  const chosen = new Set(pipelines.map((row) => row.run));
+  const runs = data.runs.filter((run) => chosen.has(run.run));
+  document.getElementById("front-section").hidden = !runs.length;
+  if (!runs.length) return;
+  const named = (name) => unique(runs.map((run) => run[name]));
+  const fronts = data.fronts.filter((row) => named("network").includes(row.network));
+  drawChart(document.getElementById("front"), "front", { runs, fronts }, { keys: named("network") });
+  drawChart(document.getElementById("pipeline-cycles"), "pipeline-cycles", { runs }, { keys: named("pipeline") });
 }
 
 function memoriesText(runs) {
   const sizes = unique(runs.map(([row]) => row.memory_bytes)).sort(ascending);
   return sizes.length > 2 ? `${bytes(sizes[0])} to ${bytes(sizes[sizes.length - 1])}` : sizes.map(bytes).join(", ");
-}
-
-function drawPipelineCycles() {
-  const series = [];
-  for (const run of listed(runsOf(pipelines), ([first]) => pipelineOf(first))) {
-    const mark = markNumber(pipelineKinds.indexOf(pipelineOf(run[0][0])));
-    const spentBy = (row) => row.cycles_measured ?? row.cycles_predicted;
-    const points = run.sort(([a], [b]) => a.on_chip_bytes - b.on_chip_bytes).map((rows) => ({
-      x: rows[0].on_chip_bytes, y: sumOf(rows, spentBy), hollow: !rows.every((row) => row.cycles_measured !== null),
-      label: `${bytes(rows[0].memory_bytes)}, ${pipelineName(rows[0])}\n${whole(sumOf(rows, spentBy))} cycles ` +
-        (rows.every((row) => row.cycles_measured !== null) ? "measured" : "predicted"),
-      action: () => showSolution([rows]),
-    }));
-    series.push({ ...mark, name: pipelineName(run[0][0]), line: true, points: points.filter((point) => point.y > 0) });
-  }
-  plot(document.getElementById("pipeline-cycles"), {
-    title: "Cycles of depth-first points", series: series.filter((one) => one.points.length),
-    x: { label: "on-chip memory, bytes", log: true }, y: { label: "cycles", zero: true },
-  });
 }
 
 const stacksText = (rows) => `${rows.length === 1 ? "one stack" : `${rows.length} stacks`}, tiles: ${rows.map((row) => row.tiles).join(", ")}`;
@@ -102,7 +38,7 @@ const stacksText = (rows) => `${rows.length === 1 ? "one stack" : `${rows.length
 function showSolution(runs) {
   const counted = runs.find((run) => run.every(stackMeasured)) || runs[0];
   const [first] = counted;
-  const body = openDetail(`${networkName(first)}, ${memoriesText(runs)}: ${stacksText(counted)}`);
+  const body = openDetail(`${first.network}, ${memoriesText(runs)}: ${stacksText(counted)}`);
   factTable(body, [
     ["on chip", `${whole(first.on_chip_bytes)} bytes`],
     ["weights", first.weights === "resident" ? "resident: all of them on chip for good" : "fetched: once for each stack"],
@@ -111,19 +47,8 @@ function showSolution(runs) {
     ...(first.solution ? [["solution", first.solution]] : []),
   ]);
   make(body, "h3", {}, "Traffic by kind");
-  const kinds = TRAFFIC_KINDS.map(([kind, name], index) => ({ kind, name, color: `f${index}` }))
-    .filter(({ kind }) => counted.some((row) => row[`${kind}_bytes_predicted`]));
-  bars(make(body, "figure", { class: "plot" }), {
-    title: "Bytes of each stack by kind", most: Math.max(1, ...counted.map(stackTraffic)), format: shortNumber,
-    legend: kinds.map((one) => ({ ...one, field: true })),
-    rows: counted.map((row) => ({
-      name: row.stack, note: shortNumber(stackTraffic(row)), action: () => {},
-      parts: kinds.map((one) => {
-        const value = row[`${one.kind}_bytes_measured`] ?? row[`${one.kind}_bytes_predicted`];
-        return { ...one, value, label: `${whole(value)} bytes: ${one.name}` };
-      }),
-    })),
-  });
+  drawBars(make(body, "figure", { class: "plot" }), counted.map((row) => (
+    { bar: row.stack, note: shortNumber(stackTraffic(row)), parts: row.parts })));
   for (const row of counted) showStack(body, row, runs);
 }
 
@@ -137,9 +62,9 @@ function showStack(host, row, runs) {
     ["rings", row.rings.split(", ").filter((one) => !one.endsWith(" 0")).map((one) => one.replace(/ (\d+)$/, (_, size) => `: ${whole(Number(size))}`)).join(", ") || "none"],
     ...(row.through_dram ? [["through the DRAM", row.through_dram]] : []),
     ...kinds.map(([kind, name]) => [name, `${whole(row[`${kind}_bytes_predicted`])} bytes predicted${counted(kind)}`]),
-    ...listed(runs.flatMap((run) => run.filter((one) => one.stack === row.stack)), pipelineOf).map((same) => (
+    ...listed(runs.flatMap((run) => run.filter((one) => one.stack === row.stack)), (row) => row.pipeline).map((same) => (
       same.find(stackMeasured) || same[0])).map((one) => [
-      pipelineName(one, false),
+      one.pipeline,
       `${whole(one.cycles_measured ?? one.cycles_predicted)} cycles ${one.cycles_measured === null ? "predicted" : "measured"}, ` +
         `utilisation ${one.utilisation.toFixed(3)}${one.reason ? `; ${one.status}: ${one.reason}` : ""}`,
     ]),
@@ -153,17 +78,8 @@ function drawPipelineTable() {
   const main = ["stack", "set", "memory_bytes", "multipliers", "dram", "number", "tiles", "weights", "status", "stack_bytes", "ring_bytes",
     "total_bytes_predicted", "total_bytes_measured", "dram_row_misses_measured", "cycles_predicted", "cycles_measured",
     "utilisation", "luts", "dsps", "block_rams", "clock_mhz", "reason"];
-  const all = document.getElementById("all-columns").checked;
-  const filled = data.pipeline_columns.filter(({ name }) => data.pipelines.some((row) => row[name] !== null));
-  const rank = (name) => main.indexOf(name) + (main.includes(name) ? 0 : main.length + 1);
-  const columns = filled.filter(({ name }) => all || main.includes(name))
-    .sort((a, b) => (all ? (b.name === "stack") - (a.name === "stack") : rank(a.name) - rank(b.name)));
+  const columns = columnsOf(data.pipeline_columns, data.pipelines, main);
   const runs = new Map(runsOf(pipelines).flatMap((run) => run.map((row) => [row, run])));
   drawTable(document.getElementById("pipelines"), "pipelines", data.pipeline_columns, columns, pipelines,
     (row) => (runs.has(row) ? () => showSolution([runs.get(row)]) : null));
-}
-
-function drawPipelines() {
-  drawFront();
-  drawPipelineCycles();
 }

@@ -85,18 +85,21 @@ function drawTable(host, name, columns, shownColumns, rows, opens) {
   scroll.scrollLeft = place;
 }
 
+// The columns of a table that are not empty: those of `main` in its order, or all of them after its first.
+function columnsOf(columns, rows, main) {
+  const filled = columns.filter(({ name }) => rows.some((row) => row[name] !== null));
+  if (!document.getElementById("all-columns").checked) return main.flatMap((name) => filled.filter((column) => column.name === name));
+  return filled.sort((a, b) => (b.name === main[0]) - (a.name === main[0]));
+}
+
 function drawTables() {
   const nothing = () => null;
   const main = ["layer", "set", "configuration", "buffer_bytes", "lanes", "hardware_lanes", "order", "objective", "traffic_slack", "hwcs", "tcdm_bytes", "scale", "status",
     "dram_total_bytes_predicted", "dram_total_bytes_measured", "total_bytes_predicted", "total_bytes_measured",
     "optimum_ratio", "bound_ratio", "cycles_predicted", "cycles_measured", "utilisation", "energy_predicted", "energy_measured",
     "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes", "fewest_cycles", "luts", "dsps", "clock_mhz", "reason"];
-  const all = document.getElementById("all-columns").checked;
-  const filled = data.columns.filter(({ name }) => data.rows.some((row) => row[name] !== null));
   const several = (name) => !["set", "order", "objective", "traffic_slack", "scale"].includes(name) || unique(data.rows.map((row) => row[name])).length > 1;
-  const rank = (name) => main.indexOf(name) + (main.includes(name) ? 0 : main.length + 1);
-  const columns = filled.filter(({ name }) => all || (main.includes(name) && several(name)))
-    .sort((a, b) => (all ? (b.name === "layer") - (a.name === "layer") : rank(a.name) - rank(b.name)));
+  const columns = columnsOf(data.columns, data.rows, main.filter(several));
   drawTable(document.getElementById("results"), "results", data.columns, columns, shown,
     (row) => (row.nest ? () => showNest(`${row.layer}, ${row.label}`, [row]) : null));
   const layers = new Set(shown.map((row) => [row.set, row.scale, row.layer].join()));
