@@ -25,7 +25,8 @@ from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule, load_schedule
-from hwgen.model.cluster.parts import loads, stores, tiles
+from hwgen.model.cluster.parts import loads, stores
+from hwgen.model.cluster.tile_order import TileWalk
 from hwgen.model.dram.counts import dram_layout, runs_of
 
 BLOCK = 128
@@ -62,7 +63,7 @@ def transfer_cycles(result: LayerResult, timing: Dram) -> float:
 def ends_cycles(schedule: Schedule, timing: Dram) -> float:
     """The same for what nothing can overlap: the loads of the first tile and the stores of the last one."""
     layout = dram_layout(schedule)
-    last = len(tiles(schedule)) - 1
+    last = len(TileWalk(schedule).tiles) - 1
     parts = [*(part for part in loads(schedule) if part.tile == 0), *(p for p in stores(schedule) if p.tile == last)]
     cycles = 0.0
     for part in parts:

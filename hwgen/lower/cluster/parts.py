@@ -13,7 +13,8 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.phases import Phase
 from hwgen.lower.cluster.transfers import Side, descriptors_of, joined, planar_blocks
-from hwgen.model.cluster.placement import Placed, Segments, Stay, TcdmPlacement
+from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement
+from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.dram.counts import DramLayout, DramRegion
 
 __all__ = ["Parts"]
@@ -111,7 +112,7 @@ class Parts:
         return descriptors_of(blocks, _side(tag, RingSelect.O, ring, region.base, origin))
 
 
-def _bytes(columns: Segments, element: int) -> Segments:
+def _bytes(columns: Spans, element: int) -> Spans:
     """The bytes of some columns of a row."""
     return tuple((element * first, element * end) for first, end in columns)
 

@@ -17,8 +17,8 @@ from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers, check_group_distance
-from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement, input_lines
-from hwgen.model.cluster.tile_order import Ranges
+from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement
+from hwgen.model.cluster.tile_order import Ranges, input_lines
 from hwgen.model.nest.biases import bias_depth
 
 __all__ = ["Slice", "TileCommands"]

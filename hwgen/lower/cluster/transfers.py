@@ -7,7 +7,7 @@ from itertools import pairwise
 from hwgen.arch.descriptor import Descriptor, DescriptorError, OperandTag, Ring, RingSelect
 from hwgen.arch.dma import DESCRIPTORS_AHEAD
 from hwgen.arch.strided import Axis, StridedBlock, Transfer, transfers_of
-from hwgen.model.cluster.placement import Segments
+from hwgen.model.cluster.tile_order import Spans
 
 __all__ = ["Side", "descriptors_of", "joined", "planar_blocks"]
 
@@ -26,7 +26,7 @@ class Side:
     tcdm: int
 
 
-def planar_blocks(axes: Sequence[Segments], dram: Sequence[int], tcdm: Sequence[int]) -> Iterator[StridedBlock]:
+def planar_blocks(axes: Sequence[Spans], dram: Sequence[int], tcdm: Sequence[int]) -> Iterator[StridedBlock]:
     """Descriptors of a product of three axes (channels, rows, columns) with the given strides in DRAM and TCDM.
 
     Offsets are relative to coordinate 0 on all axes, except for channels in the TCDM: resident channels are
@@ -52,7 +52,7 @@ def planar_blocks(axes: Sequence[Segments], dram: Sequence[int], tcdm: Sequence[
                 )
 
 
-def _progressions(segments: Segments) -> Iterator[tuple[int, int, int, int]]:
+def _progressions(segments: Spans) -> Iterator[tuple[int, int, int, int]]:
     """Ranges as (start, length, count, stride): ranges of equal length and distance are merged."""
     at = 0
     while at < len(segments):

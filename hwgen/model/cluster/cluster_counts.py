@@ -24,8 +24,9 @@ from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import normalised, run_depth
-from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_loads
+from hwgen.model.cluster.parts import loads, weight_loads
 from hwgen.model.cluster.shares import Spread, replicated_words, shares
+from hwgen.model.cluster.tile_order import Iterations, TileWalk
 from hwgen.model.dram.counts import DramLayout, dram_counts
 from hwgen.model.dram.streams import Streams
 from hwgen.model.nest.biases import bias_depth
@@ -193,13 +194,11 @@ def _weight_words(schedule: Schedule, *, ordered: bool) -> int:
 
 def tcdm_need(schedule: Schedule) -> PerOperand:
     """The most elements that two consecutive iterations of each operand's loop touch together; normalised nests."""
-    return PerOperand(*(_need(schedule, array) for array in ARRAYS))
+    walk = TileWalk(schedule)
+    return PerOperand(*(_need(schedule, walk.of(array), array) for array in ARRAYS))
 
 
-def _need(schedule: Schedule, array: ArrayName) -> int:
-    marked = schedule.marked_loop(array, TCDM)
-    assert marked is not None
-    iterations = iterations_of(schedule, marked + 1)
+def _need(schedule: Schedule, iterations: Iterations, array: ArrayName) -> int:
     match array:
         case "I":
             size, shared = _inputs(schedule, iterations)
@@ -216,7 +215,7 @@ def _volumes(iterations: Iterations, dims: tuple[Dim, ...]) -> tuple[Ints, Ints]
     """Elements of each tile, and how many it shares with the next one: all or none."""
     size, same = np.ones(len(iterations), np.int64), np.ones(len(iterations) - 1, np.bool_)
     for dim in dims:
-        start, stop = iterations.start[dim], iterations.stop[dim]
+        start, stop = iterations.along(dim)
         size = size * (stop - start)
         same = same & (start[1:] == start[:-1])
     return size, np.where(same, size[1:], 0)
@@ -224,19 +223,20 @@ def _volumes(iterations: Iterations, dims: tuple[Dim, ...]) -> tuple[Ints, Ints]
 
 def _inputs(schedule: Schedule, iterations: Iterations) -> tuple[Ints, Ints]:
     """The same for the input: channels times rows times columns."""
-    layer, low, high = schedule.layer, iterations.start, iterations.stop
-    first, beyond = low["m"] // layer.outputs_per_group, (high["m"] - 1) // layer.outputs_per_group + 1
-    size, shared = (beyond - first) * (high["c"] - low["c"]), _overlap(first, beyond) * _overlap(low["c"], high["c"])
+    layer, (low_m, high_m), (low_c, high_c) = schedule.layer, iterations.along("m"), iterations.along("c")
+    first, beyond = low_m // layer.outputs_per_group, (high_m - 1) // layer.outputs_per_group + 1
+    size, shared = (beyond - first) * (high_c - low_c), _overlap(first, beyond) * _overlap(low_c, high_c)
     for over_map, over_kernel, axis in AXES:
         stride, padding = layer.stride[axis], layer.padding[axis]
         image = (layer.input_height, layer.input_width)[axis]
         extent, shared_extent = np.zeros_like(size), np.zeros_like(shared)
+        (outputs, end), (taps, taps_end) = iterations.along(over_map), iterations.along(over_kernel)
         for residue in range(min(stride, layer.kernel[axis])):
             # Rows q * stride + residue - padding for q in an interval, see `hwgen.model.nest.windows`.
-            first_tap = -(-(low[over_kernel] - residue) // stride)
-            end_tap = -(-(high[over_kernel] - residue) // stride)
-            start = np.maximum(low[over_map] + first_tap, -(-(padding - residue) // stride))
-            stop = np.minimum(high[over_map] + end_tap - 1, -(-(image + padding - residue) // stride))
+            first_tap = -(-(taps - residue) // stride)
+            end_tap = -(-(taps_end - residue) // stride)
+            start = np.maximum(outputs + first_tap, -(-(padding - residue) // stride))
+            stop = np.minimum(end + end_tap - 1, -(-(image + padding - residue) // stride))
             stop = np.where(first_tap < end_tap, np.maximum(stop, start), start)
             extent += stop - start
             shared_extent += _overlap(start, stop)

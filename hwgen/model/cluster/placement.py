@@ -18,21 +18,19 @@ from hwgen.arch.layout import LEAST_RING, aligned
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.document import InputError
-from hwgen.ir.layer import DIMS, REDUCTION_DIMS, Layer
+from hwgen.ir.layer import DIMS, REDUCTION_DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
-from hwgen.model.cluster.tile_order import Iteration, Ranges, TileWalk
+from hwgen.model.cluster.tile_order import Iteration, Ranges, Spans, TileWalk, touched, without
 
 __all__ = [
     "LEAST_HALF",
     "OutputRow",
     "Placed",
-    "Segments",
     "Stay",
     "TcdmPlacement",
     "channel_plane",
-    "input_lines",
     "place",
     "spills_from_local",
 ]
@@ -40,8 +38,6 @@ __all__ = [
 LEAST_HALF = LEAST_RING // 2
 """Bytes of a half, at least."""
 Range = tuple[int, int]
-Segments = tuple[Range, ...]
-"""Disjoint half-open ranges, ascending."""
 
 M, C, Y, X, K, L = range(len(DIMS))
 
@@ -63,8 +59,8 @@ class Stay:
     first: int
     last: int
     ranges: Ranges
-    touch: tuple[Segments, ...]
-    new: tuple[Segments, ...]
+    touch: tuple[Spans, ...]
+    new: tuple[Spans, ...]
     origin: int
     low: int
     high: int
@@ -146,45 +142,7 @@ def spills_from_local(schedule: Schedule) -> bool:
 # --- touches ---
 
 
-def input_channels(layer: Layer, outputs: tuple[int, int], inputs: tuple[int, int]) -> Segments:
-    """Input channels that these output channels read; ``inputs`` is a range inside a group."""
-    size, groups = (
-        layer.channels_per_group,
-        range(outputs[0] // layer.outputs_per_group, (outputs[1] - 1) // layer.outputs_per_group + 1),
-    )
-    if inputs == (0, size):
-        return ((groups.start * size, groups.stop * size),)
-    return tuple((group * size + inputs[0], group * size + inputs[1]) for group in groups)
-
-
-@lru_cache(maxsize=1 << 16)
-def input_lines(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pad: int, size: int) -> Segments:
-    """Rows (or columns) of the input that these output rows touch with these kernel rows, without padding."""
-    first, last = taps[0] - pad, taps[1] - pad
-    if taps[1] - taps[0] >= stride or outputs[1] - outputs[0] == 1:
-        spans = [(outputs[0] * stride + first, (outputs[1] - 1) * stride + last)]
-    else:
-        spans = [(at * stride + first, at * stride + last) for at in range(*outputs)]
-    return tuple((max(a, 0), min(b, size)) for a, b in spans if max(a, 0) < min(b, size))
-
-
-def _without(lines: Segments, held: Segments) -> Segments:
-    """The difference: the first without the second."""
-    result: list[tuple[int, int]] = []
-    for start, stop in lines:
-        at = start
-        for low, high in held:
-            if high <= at or low >= stop:
-                continue
-            if low > at:
-                result.append((at, low))
-            at = max(at, high)
-        if at < stop:
-            result.append((at, stop))
-    return tuple(result)
-
-
-def _total(segments: Segments) -> int:
+def _total(segments: Spans) -> int:
     return sum(stop - start for start, stop in segments)
 
 
@@ -243,8 +201,8 @@ class _Touch:
     first: int
     last: int
     ranges: Ranges
-    touch: tuple[Segments, ...]
-    new: tuple[Segments, ...]
+    touch: tuple[Spans, ...]
+    new: tuple[Spans, ...]
     slides: bool
 
 
@@ -255,26 +213,22 @@ def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
     """
     layer, halves, execution = schedule.layer, schedule.in_halves("I"), -1
     result: list[_Touch] = []
-    held: tuple[Segments, ...] = ()
+    held: tuple[Spans, ...] = ()
     for iteration in walk.iterations("I"):
         ranges = iteration.ranges
-        touch: tuple[Segments, ...] = (
-            input_channels(layer, ranges[M], ranges[C]),
-            input_lines(ranges[Y], ranges[K], layer.stride[0], layer.padding[0], layer.input_height),
-            input_lines(ranges[X], ranges[L], layer.stride[1], layer.padding[1], layer.input_width),
-        )
+        touch = touched(layer, "I", ranges)
         same_execution = execution == iteration.execution and not halves
         if same_execution and held == touch:
             before = result.pop()
             result.append(_Touch(before.first, iteration.last, before.ranges, touch, before.new, before.slides))
             continue
         slides = same_execution and bool(result) and _present(held) and held[0] == touch[0]
-        if same_execution and not slides and _present(held) and _without(touch[0], held[0]) != touch[0]:
+        if same_execution and not slides and _present(held) and without(touch[0], held[0]) != touch[0]:
             raise InputError(f"{layer.name}: nest: I's channels of consecutive tiles overlap in part")
         new = touch
         if slides:
             rows, columns = (
-                lines if lines == before else _without(lines, before)
+                lines if lines == before else without(lines, before)
                 for lines, before in zip(touch[1:], held[1:], strict=True)
             )
             new = (touch[0], rows, columns)
@@ -283,7 +237,7 @@ def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
     return result
 
 
-def _present(touch: tuple[Segments, ...]) -> bool:
+def _present(touch: tuple[Spans, ...]) -> bool:
     """Whether it is not empty."""
     return bool(touch) and all(touch)
 
@@ -291,7 +245,7 @@ def _present(touch: tuple[Segments, ...]) -> bool:
 def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> Placed:
     touches = _touches(schedule, walk)
     rows, pitch, word, size = 0, 0, schedule.ports.map_bytes, schedule.bits.I // 8
-    last: tuple[Segments, ...] = ()
+    last: tuple[Spans, ...] = ()
     for at in touches:
         if _present(at.touch):
             joint = (at.touch, last) if at.slides else (at.touch,)

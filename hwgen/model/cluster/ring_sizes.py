@@ -37,8 +37,12 @@ def _ranges_of(
     walk: TileWalk, array: ArrayName, dims: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First and end [iteration, dimension] along these dimensions of tiles that are resident one after another."""
-    execution, first, end = walk.bounds(array)
-    first, end = first[:, dims], end[:, dims]
+    iterations = walk.of(array)
+    execution, first, end = (
+        iterations.executions(walk.marked(array)),
+        iterations.start[:, dims],
+        iterations.stop[:, dims],
+    )
     differs = (first[1:] != first[:-1]).any(axis=1) | (end[1:] != end[:-1]).any(axis=1)
     begins = np.append(True, differs | (execution[1:] != execution[:-1]))
     return first[begins], end[begins]

@@ -1,26 +1,68 @@
-"""The tiles of a cluster's schedule in program order, and those for which an operand is resident in the TCDM."""
+"""The tiles of a cluster's schedule in program order, those for which an operand is resident in the TCDM, and what
+they touch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.ir.layer import DIMS, Dim
+from hwgen.ir.layer import DIMS, OUTPUT_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
+from hwgen.ir.schedule import ArrayName, Schedule
+from hwgen.model.cluster.levels import tile_depth
 
-__all__ = ["Iteration", "Ranges", "TileWalk", "tile_depth"]
+__all__ = ["Iteration", "Iterations", "Ranges", "Spans", "TileWalk", "input_lines", "touched", "without"]
 
 Ints = NDArray[np.int64]
-Ranges = tuple[tuple[int, int], ...]
+Range = tuple[int, int]
+Ranges = tuple[Range, ...]
 """Half-open ranges, one for each dimension in the order of `DIMS`."""
+Spans = tuple[Range, ...]
+"""Disjoint half-open ranges of indices, ascending and merged."""
 
 
-def tile_depth(schedule: Schedule) -> int:
-    """Number of loops down to the innermost one with a ``tcdm`` marker, whose iterations are the tiles."""
-    marked = [schedule.marked_loop(array, TCDM) for array in ARRAYS]
-    return 1 + max(-1 if place is None else place for place in marked)
+@dataclass(frozen=True)
+class Iterations:
+    """The iterations of the innermost of some loops in program order.
+
+    Members
+    -------
+    start, stop : their ranges, [iteration, dimension in the order of `DIMS`].
+    turned : the outermost loop that advanced to reach each one; all inner loops restarted. -1 for the first.
+    """
+
+    start: Ints
+    stop: Ints
+    turned: Ints
+
+    def __len__(self) -> int:
+        return len(self.turned)
+
+    def along(self, dim: Dim) -> tuple[Ints, Ints]:
+        """First and end of the ranges of one dimension."""
+        return self.start[:, DIMS.index(dim)], self.stop[:, DIMS.index(dim)]
+
+    @cached_property
+    def ranges(self) -> list[Ranges]:
+        """The ranges of each iteration."""
+        both = zip(self.start.tolist(), self.stop.tolist(), strict=True)
+        return [tuple(zip(starts, stops, strict=True)) for starts, stops in both]
+
+    def executions(self, marked: int) -> Ints:
+        """For each iteration of the loop of that index, the number of its execution."""
+        return np.cumsum(self.turned < marked)
+
+    def split(self, index: int, dim: Dim, step: int) -> "Iterations":
+        """The iterations of a loop inside them; ``index``: its place in the nest."""
+        at = DIMS.index(dim)
+        numbers = -(-(self.stop[:, at] - self.start[:, at]) // step)
+        offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+        start, stop = np.repeat(self.start, numbers, axis=0), np.repeat(self.stop, numbers, axis=0)
+        start[:, at] += offset * step
+        stop[:, at] = np.minimum(start[:, at] + step, stop[:, at])
+        return Iterations(start, stop, np.where(offset == 0, np.repeat(self.turned, numbers), index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,62 +84,93 @@ class TileWalk:
     """
 
     def __init__(self, schedule: Schedule) -> None:
-        self._schedule = schedule
-        self.depth = tile_depth(schedule)
-        extents = schedule.layer.extents
-        low: dict[Dim, Ints] = {dim: np.zeros(1, np.int64) for dim in DIMS}
-        high: dict[Dim, Ints] = {dim: np.array([extents[dim]]) for dim in DIMS}
-        self._ranges = [(low, high)]
-        self._parents = [np.zeros(1, np.int64)]
-        for loop in schedule.loops[: self.depth]:
-            low, high, parents = _split(low, high, loop)
-            self._ranges.append((low, high))
-            self._parents.append(parents)
+        self._schedule, self.depth = schedule, tile_depth(schedule)
+        whole = np.array([[schedule.layer.extents[dim] for dim in DIMS]])
+        self._at = [Iterations(np.zeros_like(whole), whole, np.array([-1]))]
+        for index, loop in enumerate(schedule.loops[: self.depth]):
+            self._at.append(self._at[-1].split(index, loop.dim, loop.step))
 
-    @cached_property
+    @property
     def tiles(self) -> list[Ranges]:
         """The ranges of each tile."""
-        return self._ranges_at(self.depth)
+        return self._at[self.depth].ranges
 
-    def bounds(self, array: ArrayName) -> tuple[Ints, Ints, Ints]:
-        """As `iterations`, in arrays: number of the execution; first and end [iteration, dimension]."""
-        depth = self._depth_of(array)
-        low, high = self._ranges[depth]
-        first, end = (np.stack([side[dim] for dim in DIMS], axis=1) for side in (low, high))
-        return self._parents[depth], first, end
-
-    def _depth_of(self, array: ArrayName) -> int:
+    def marked(self, array: ArrayName) -> int:
+        """The loop that an operand's ``tcdm`` marker stands above."""
         marked = self._schedule.marked_loop(array, TCDM)
         assert marked is not None
-        return marked + 1
+        return marked
 
-    def _ranges_at(self, depth: int) -> list[Ranges]:
-        low, high = self._ranges[depth]
-        lows = np.stack([low[dim] for dim in DIMS], axis=1).tolist()
-        highs = np.stack([high[dim] for dim in DIMS], axis=1).tolist()
-        return [tuple(zip(a, b, strict=True)) for a, b in zip(lows, highs, strict=True)]
+    def of(self, array: ArrayName) -> Iterations:
+        """The iterations of that loop."""
+        return self._at[self.marked(array) + 1]
+
+    def first_tiles(self, array: ArrayName) -> Ints:
+        """The first tile of each of them."""
+        return np.flatnonzero(self._at[self.depth].turned <= self.marked(array))
 
     def iterations(self, array: ArrayName) -> list[Iteration]:
-        """The iterations of the loop that an operand's ``tcdm`` marker stands above, in program order."""
-        depth = self._depth_of(array)
-        number = np.arange(len(self._parents[self.depth]))
-        for parents in reversed(self._parents[depth + 1 :]):
-            number = parents[number]
-        first = np.searchsorted(number, np.arange(len(self._parents[depth])))
-        last = np.append(first[1:], len(number)) - 1
-        parents = self._parents[depth]
-        ranges = self._ranges_at(depth)
-        return [
-            Iteration(*entry) for entry in zip(parents.tolist(), ranges, first.tolist(), last.tolist(), strict=True)
-        ]
+        """The same, one by one."""
+        own, first = self.of(array), self.first_tiles(array)
+        executions = own.executions(self.marked(array)).tolist()
+        last = np.append(first[1:], len(self.tiles)) - 1
+        return [Iteration(*one) for one in zip(executions, own.ranges, first.tolist(), last.tolist(), strict=True)]
 
 
-def _split(low: dict[Dim, Ints], high: dict[Dim, Ints], loop: Loop) -> tuple[dict[Dim, Ints], dict[Dim, Ints], Ints]:
-    """Each iteration replaced by those of a loop inside it, and the index of the iteration that each came from."""
-    numbers = -(-(high[loop.dim] - low[loop.dim]) // loop.step)
-    parents = np.repeat(np.arange(len(numbers)), numbers)
-    offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    low, high = ({dim: ends[parents] for dim, ends in side.items()} for side in (low, high))
-    low[loop.dim] = low[loop.dim] + offset * loop.step
-    high[loop.dim] = np.minimum(low[loop.dim] + loop.step, high[loop.dim])
-    return low, high, parents
+# --- what a tile touches ---
+
+
+def touched(layer: Layer, array: ArrayName, ranges: Ranges) -> tuple[Spans, ...]:
+    """What a tile touches of an array, without padding: I: channels, rows, columns; W: m, c, k, l; O: m, y, x."""
+    m, c, y, x, k, l = ranges  # noqa: E741
+    match array:
+        case "I":
+            (above, left), stride = layer.padding[:2], layer.stride
+            return (
+                _input_channels(layer.outputs_per_group, layer.channels_per_group, m, c),
+                input_lines(y, k, stride[0], above, layer.input_height),
+                input_lines(x, l, stride[1], left, layer.input_width),
+            )
+        case "W":
+            return _of_dims(WEIGHT_DIMS, ranges)
+        case "O":
+            return _of_dims(OUTPUT_DIMS, ranges)
+
+
+def _of_dims(dims: Sequence[Dim], ranges: Ranges) -> tuple[Spans, ...]:
+    return tuple((ranges[DIMS.index(dim)],) for dim in dims)
+
+
+@cache
+def _input_channels(outputs: int, inputs: int, m: Range, c: Range) -> Spans:
+    """Input channels of the groups that a range of output channels belongs to; ``c`` is a range inside a group."""
+    groups = range(m[0] // outputs, (m[1] - 1) // outputs + 1)
+    if c == (0, inputs):
+        return ((groups.start * inputs, groups.stop * inputs),)
+    return tuple((group * inputs + c[0], group * inputs + c[1]) for group in groups)
+
+
+@cache
+def input_lines(outputs: Range, taps: Range, stride: int, pad: int, size: int) -> Spans:
+    """Rows (or columns) of the input that these output rows touch with these kernel rows, without padding."""
+    first, last = taps[0] - pad, taps[1] - pad
+    if taps[1] - taps[0] >= stride or outputs[1] - outputs[0] == 1:
+        spans = [(outputs[0] * stride + first, (outputs[1] - 1) * stride + last)]
+    else:
+        spans = [(at * stride + first, at * stride + last) for at in range(*outputs)]
+    return tuple((max(a, 0), min(b, size)) for a, b in spans if max(a, 0) < min(b, size))
+
+
+@cache
+def without(spans: Spans, others: Spans) -> Spans:
+    """The difference: the first without the second."""
+    left: list[Range] = []
+    for start, stop in spans:
+        for low, high in others:
+            if low < stop and high > start:
+                if low > start:
+                    left.append((start, low))
+                start = max(start, high)
+        if start < stop:
+            left.append((start, stop))
+    return tuple(left)

@@ -27,7 +27,8 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.levels import normalised
-from hwgen.model.cluster.parts import Part, Spans, loads, stores
+from hwgen.model.cluster.parts import Part, loads, stores
+from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.dram.streams import Stream, Streams
 
 __all__ = [

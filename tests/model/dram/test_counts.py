@@ -10,7 +10,8 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.levels import normalised
-from hwgen.model.cluster.parts import loads, stores, tiles
+from hwgen.model.cluster.parts import loads, stores
+from hwgen.model.cluster.tile_order import TileWalk
 from hwgen.model.dram import counts as dram_module
 from hwgen.model.dram.counts import dram_counts, dram_layout, program_access, runs_of
 from tests.oracles.dram_walk import walk_dram
@@ -119,7 +120,7 @@ def test_equal_to_the_oracle(seed: int, chunk: int, monkeypatch: pytest.MonkeyPa
 def test_parts_come_in_the_order_of_their_tiles() -> None:
     for schedule, hwcs in cluster_cases(5, 40):
         nest = normalised(schedule, hwcs)
-        layout, last = dram_layout(nest), len(tiles(nest)) - 1
+        layout, last = dram_layout(nest), len(TileWalk(nest).tiles) - 1
         loaded, stored = list(loads(nest)), list(stores(nest))
         order = [(part.tile, "WIBO".index(part.operand)) for part in loaded]
         assert order == sorted(set(order))
