@@ -27,13 +27,21 @@ def _order(rng: Random) -> list[Any]:
     return [{"buffer": list(word)} if word.isupper() else word for word in words]
 
 
+def _setting_bits(rng: Random) -> dict[str, int]:
+    if rng.random() < 0.5:
+        return {rng.choice(("input_base", "weight_base")): rng.choice((24, 32))}
+    return {
+        rng.choice(("extent_m", "extent_x", "padding_top", "input_pitch", "output_plane")): rng.choice((6, 8, 12))
+    }
+
+
 OWN: dict[str, Callable[[Random], Any]] = {
     "name": lambda rng: f"drawn_{rng.randrange(1000)}",
     "lanes": _lanes,
-    "ports": lambda rng: {port: rng.choice(PORT_WIDTHS[:3]) for port in ARRAYS},
+    "ports": lambda rng: {port: rng.choice((*PORT_WIDTHS[:3], rng.choice(PORT_WIDTHS))) for port in ARRAYS},
     "order": _order,
     "constants": lambda rng: {rng.choice(("group_outputs", "stride_y", "stride_x")): rng.choice((1, 1, 2))},
-    "setting_bits": lambda rng: {rng.choice(("input_base", "weight_base")): rng.choice((24, 32))},
+    "setting_bits": _setting_bits,
 }
 """Keys whose values have a form of their own. Those of ``buffers`` follow from the lanes."""
 SIZES = {"budget": (1024, 2048, 4096), "multipliers": (4, 16, 32), "cluster.hwcs": (1, 2, 3),

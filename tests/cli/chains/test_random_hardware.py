@@ -24,12 +24,18 @@ IN_EVERY_RUN, NIGHTLY, SIMULATED, NETWORKS = (8, 9, 12), 200, 60, 20
 MACS = 3000
 UNFITTED = 0.2
 """Share of the draws whose layers may need other values than the `constants` of the hardware."""
-OTHERWISE = r"(stride_[yx]|group_outputs): the hardware is fitted to [12], got \d+"
+OTHERWISE = (
+    r"((stride_[yx]|group_outputs): the hardware is fitted to [12], got \d+"
+    r"|(extent_[mx]|padding_top): expected below (64|256|4096), as the hardware has it, got \d+"
+    r"|(Bytes from (row to row|channel to channel)|Extent of dimension [mx]|Padded rows above the input): "
+    r"expected below (64|256|4096), got \d+)"
+)
+"""What hardware that is fitted to other layers says: a constant, or the bits of a setting."""
 REASONS = (
     rf"layer\d: {OTHERWISE}",
     # Tiles of a cluster may be of the fitted size where the layer is not, so that they are searched.
     rf"layer(\d): no schedule was found that these HWCs run; of the last one: layer\1: {OTHERWISE}",
-    rf".*drawn\.onnx: expected layers with weights that drawn_\d+ runs, got (\w+: {OTHERWISE}(; |$))+",
+    rf".*drawn\.onnx: expected layers with weights that drawn_\d+ runs, got (\S+: {OTHERWISE}(; |$))+",
 )
 """Why hardware may not run a drawn layer or network, as the whole message is. Any other refusal is a fault."""
 
