@@ -82,7 +82,8 @@ def test_a_cluster_is_designed_and_runs(run: Run, layers: Path, tmp_path: Path, 
     assert {result["energy"]["datapath"] for result in ran} == {"predicted"}
 
 
-def test_a_cluster_for_a_quantised_network_runs_it(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("simulated", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_a_cluster_for_a_quantised_network_runs_it(run: Run, tmp_path: Path, simulated: bool) -> None:
     """What `hwgen run` needs of hardware is there: sums are scaled, and there is a vector unit for pools."""
     model, out = pooled(tmp_path / "model.onnx"), tmp_path / "cluster"
     found = run(
@@ -94,6 +95,12 @@ def test_a_cluster_for_a_quantised_network_runs_it(run: Run, tmp_path: Path) -> 
     for file in (out / "design.hardware.yaml", named_file("hardware", "cluster_64_vector")):
         plan = plan_cluster(read_quantised(model), load_hardware(file))
         assert (len(plan.layers), plan.refused) == (2, {})
+    if simulated:
+        on = ("--hardware", out / "design.hardware.yaml", "--seed", "1", "-o", tmp_path / "run", "--json")
+        ran = run("run", model, *on)
+        assert ran.status == 0, ran.err
+        assert (ran.json["exact"], len(ran.json["layers"]), ran.json["refused"]) == (True, 2, {})
+        return
     refused(
         run("design", model, "--sram", "1MiB", "--cores", "8", "--partial", "-o", out), "--cores: expected at most 7"
     )
