@@ -135,7 +135,7 @@ def _weight_groups(program: Program) -> Iterator[Group]:
     schedule = program.schedule
     packed, extents = PackedWeights(schedule, 0), schedule.layer.extents
     port = schedule.ports.weight_bytes
-    lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8, port)
+    lines = WeightLines.of(schedule.lanes, schedule.bits.W, port)
     marked = schedule.marked_loop("W")
     inside = () if marked is None else schedule.loops[marked + 1 :]
     whole = tuple(extents[dim] for dim in WEIGHT_DIMS)

@@ -69,6 +69,10 @@ class Bits(Value):
     O: int = Field(default=8, ge=8, le=64, multiple_of=8)  # noqa: E741
     acc: int = Field(default=32, ge=8, le=64, multiple_of=8)
 
+    def bytes_of(self, operand: Literal["I", "W", "O", "acc"], elements: Any) -> Any:
+        """Bytes of elements that are next to each other: a number, or an array of numbers."""
+        return -(-elements * getattr(self, operand) // 8)
+
 
 class Schedule(Value):
     """The nest of one layer, outermost first. Every check that the format makes is made here.

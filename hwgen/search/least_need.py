@@ -68,9 +68,9 @@ def _tcdm(layer: Layer, hardware: Hardware, bits: Bits) -> None:
     rows, columns = (_window(layer, axis) for axis in (0, 1))
     needs = {
         "biases": record_bytes(hardware.requantisation) * layer.output_channels,
-        "I": rows * columns * bits.I // 8,
-        "W": layer.kernel[0] * layer.kernel[1] * bits.W // 8,
-        "O": bits.O // 8,
+        "I": bits.bytes_of("I", rows * columns),
+        "W": bits.bytes_of("W", layer.kernel[0] * layer.kernel[1]),
+        "O": bits.bytes_of("O", 1),
     }
     together = sum(needs.values())
     if together > hardware.cluster.tcdm:

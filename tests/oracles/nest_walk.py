@@ -303,8 +303,8 @@ def _words_of_lines(schedule: Schedule, weights: set[Element], lines: WeightLine
     words, line_of = set[object](), _lines_of(schedule)
     for weight in weights:
         first = line_of[weight]
-        place = (weight[1] - first[1]) * lines.pitch + (weight[0] - first[0]) * lines.element
-        words |= {(first, byte // lines.word) for byte in range(place, place + lines.element)}
+        place = (weight[1] - first[1]) * lines.pitch + (weight[0] - first[0]) * lines.bits // 8
+        words |= {(first, byte // lines.word) for byte in range(place, place + lines.bits // 8)}
     return words
 
 
@@ -321,7 +321,7 @@ def _words(schedule: Schedule, move: Move) -> set[object]:
     if array == "O":
         whole_words = -(-size // WORD_BYTES) * WORD_BYTES
         return set(_vector_words(move.elements, whole_words, ports.output_bytes, _vectors(schedule, "x")))
-    lines = WeightLines.of(schedule.lanes, size, ports.weight_bytes)
+    lines = WeightLines.of(schedule.lanes, 8 * size, ports.weight_bytes)
     if lines:
         return _words_of_lines(schedule, move.elements, lines)
     touched = move.store.touched

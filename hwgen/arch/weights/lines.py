@@ -20,29 +20,41 @@ class WeightLines:
     Members
     -------
     outputs, channels : lanes along m and c.
-    element : bytes of a weight.
+    bits : of a weight.
     word : bytes of a word of the port.
     """
 
     outputs: int
     channels: int
-    element: int = 1
+    bits: int = 8
     word: int = WORD_BYTES
 
     @classmethod
-    def of(cls, lanes: Lanes, element: int = 1, word: int = WORD_BYTES) -> Self | None:
+    def of(cls, lanes: Lanes, bits: int = 8, word: int = WORD_BYTES) -> Self | None:
         """The lines of a datapath with these lanes; None where weights are packed densely."""
-        return cls(lanes.m, lanes.c, element, word) if lanes.lie_along_c and lanes.k == lanes.l == 1 else None
+        return cls(lanes.m, lanes.c, bits, word) if lanes.lie_along_c and lanes.k == lanes.l == 1 else None
 
     @property
     def stored(self) -> int:
         """Bytes of a line in the HWC's memory."""
-        return max(WORD_BYTES, self.outputs * self.channels * self.element)
+        return max(WORD_BYTES, self._bytes(self.outputs * self.channels))
 
     @property
     def pitch(self) -> int:
         """Bytes from one channel lane to the next."""
-        return self.outputs * self.element
+        return self._bytes(self.outputs)
+
+    @property
+    def word_weights(self) -> int:
+        """Weights in a word of the port."""
+        return self.word * 8 // self.bits
+
+    def first_of(self, byte: int) -> int:
+        """Which weight of a row of bytes begins in one of them, or goes on there."""
+        return byte * 8 // self.bits
+
+    def _bytes(self, weights: int) -> int:
+        return -(-weights * self.bits // 8)
 
     @property
     def lane_words(self) -> int:
@@ -64,4 +76,4 @@ class WeightLines:
 
     def used(self, outputs: int, channels: int) -> list[int]:
         """The bytes of a line that hold weights of ``outputs`` output and ``channels`` input channels."""
-        return [channel * self.pitch + byte for channel in range(channels) for byte in range(outputs * self.element)]
+        return [channel * self.pitch + byte for channel in range(channels) for byte in range(self._bytes(outputs))]

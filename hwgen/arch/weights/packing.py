@@ -46,7 +46,7 @@ class PackedWeights:
         self._tile_loops = sum(loop.dim in WEIGHT_DIMS for loop in loops[depth:inner])
         self._element = schedule.bits.W // 8
         self._word = schedule.ports.weight_bytes
-        self._lines = WeightLines.of(schedule.lanes, self._element, self._word)
+        self._lines = WeightLines.of(schedule.lanes, schedule.bits.W, self._word)
         if self._lines:
             self._tile_loops = len(self._loops)
         extents = schedule.layer.extents

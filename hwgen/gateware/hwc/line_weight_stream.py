@@ -56,7 +56,7 @@ class LineWeightStream(wiring.Component):
         self.parameters, self._lines = parameters, parameters.weight_lines
         # Of weights of 16 bits.
         word, wide = parameters.ports.weight_bytes, parameters.byte_planes
-        self._wide_lines = WeightLines.of(parameters.wide_lanes, 2, word) if wide else None
+        self._wide_lines = WeightLines.of(parameters.wide_lanes, 16, word) if wide else None
         self.index = max(1, (parameters.weight_depth - 1).bit_length())
         super().__init__(
             {
@@ -159,13 +159,13 @@ class LineWeightStream(wiring.Component):
             channel = byte // lines.pitch if lines.word_lanes > 1 else 0
             there = lane * lines.word_lanes + channel < channels
             if lines.word_lanes > 1:
-                return there & (byte % lines.pitch // lines.element < outputs)
-            return there & (part * (lines.word // lines.element) + byte // lines.element < outputs)
+                return there & (lines.first_of(byte % lines.pitch) < outputs)
+            return there & (part * lines.word_weights + lines.first_of(byte) < outputs)
 
         for byte in range(self._lines.word):
             m.d.comb += enable[byte].eq(self._by_width(partial(used, byte=byte)))
         m.d.comb += [
-            ends_lane.eq(self._by_width(lambda lines: (part + 1) * (lines.word // lines.element) >= outputs)),
+            ends_lane.eq(self._by_width(lambda lines: (part + 1) * lines.word_weights >= outputs)),
             ends_line.eq(
                 ends_lane & self._by_width(lambda lines: lane * lines.word_lanes + lines.word_lanes >= channels)
             ),

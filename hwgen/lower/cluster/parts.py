@@ -78,7 +78,7 @@ class Parts:
             return _contiguous(size, side)
         rows, columns = layer.kernel
         first = ((m * layer.channels_per_group + c) * rows + k) * columns + l
-        side = _side(OperandTag.W, RingSelect.W, self._placement.W, base + self._bits.W // 8 * first, stay.low)
+        side = _side(OperandTag.W, RingSelect.W, self._placement.W, base + self._bits.bytes_of("W", first), stay.low)
         return descriptors_of(self._packed.blocks(sizes), side)
 
     def _inputs(self, stay: Stay) -> list[Descriptor]:

@@ -112,7 +112,7 @@ def predict_cluster(
         hwcs=hwc_counts,
         tcdm_need=need,
         tcdm_need_bytes=PerOperand(
-            need.I * bits.I // 8, need.W * bits.W // 8, need.O * (bits.acc if spilled else bits.O) // 8
+            bits.bytes_of("I", need.I), bits.bytes_of("W", need.W), bits.bytes_of("acc" if spilled else "O", need.O)
         ),
         local=local,
         replicated=replicated_words(spread),

@@ -104,7 +104,7 @@ def dram_layout(schedule: Schedule, hwcs: int = 1, *, ordered: bool = False) -> 
     layer, bits, returned = schedule.layer, schedule.bits, returns_sums(schedule)
     record = record_bytes(schedule.requantisation)
     packed = packed_size(schedule) if ordered else 0
-    if not ordered or packed > layer.weight_elements * bits.W // 8 * (1 + MOST_GAPS):
+    if not ordered or packed > bits.bytes_of("W", layer.weight_elements) * (1 + MOST_GAPS):
         return tensor_layout(layer, bits, returned=returned, record=record)
     found = tensor_layout(layer, bits, returned=returned, record=record, weight_bytes=packed)
     return replace(found, ordered=True)
@@ -129,7 +129,7 @@ def tensor_layout(
     }
     sizes = {
         "inputs": layer.input_elements * elements["inputs"],
-        "weights": layer.weight_elements * elements["weights"] if weight_bytes is None else weight_bytes,
+        "weights": bits.bytes_of("W", layer.weight_elements) if weight_bytes is None else weight_bytes,
         "bias": layer.output_channels * record,
         "output": layer.output_elements * elements["output"],
         "partial": layer.output_elements * elements["partial"] if returned else 0,

@@ -165,7 +165,7 @@ class Timed:
         layer, loops = self._layer, self._loops
         marker_i, marker_w, marker_o = self._markers
         sums = self._lanes.sums
-        lines = WeightLines.of(self._lanes, self._bits.W // 8, self._ports.weight_bytes)
+        lines = WeightLines.of(self._lanes, self._bits.W, self._ports.weight_bytes)
         line, slab = self._slab()
         return Block(
             marker_i=marker_i - self.depth,

@@ -116,8 +116,7 @@ def traffic_at(nest: Nest, operand: ArrayName, place: int | None) -> tuple[dict[
 
 def held_bytes(bits: Bits, operand: ArrayName, elements: int, *, partial: bool) -> int:
     """Bytes of the elements that a level holds; ``partial``: partial sums reach it."""
-    width = bits.acc if operand == "O" and partial else getattr(bits, operand)
-    return elements * int(width) // 8
+    return int(bits.bytes_of("acc" if operand == "O" and partial else operand, elements))
 
 
 def require_fit(counts: HierarchyCounts, hierarchy: Hierarchy, where: str = "schedule") -> None:

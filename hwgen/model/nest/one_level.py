@@ -52,7 +52,7 @@ class PerOperand:
 
     def in_bytes(self, bits: Bits) -> "PerOperand":
         """Elements held in a local buffer, in bytes: O is held as partial sums, ``acc`` bits an element."""
-        return PerOperand(self.I * bits.I // 8, self.W * bits.W // 8, self.O * bits.acc // 8)
+        return PerOperand(bits.bytes_of("I", self.I), bits.bytes_of("W", self.W), bits.bytes_of("acc", self.O))
 
 
 @dataclass(frozen=True)
@@ -180,15 +180,15 @@ def allocation(schedule: Schedule) -> PerOperand:
 def _allocation(nest: Nest, crossings: Mapping[ArrayName, Crossing]) -> PerOperand:
     bits, lanes, ports = nest.bits, nest.schedule.lanes, nest.schedule.ports
     unit_i, unit_w, _ = memory_units(datapath(lanes, bits.W), ports=ports)
-    lines = WeightLines.of(lanes, bits.W // 8, ports.weight_bytes)
+    lines = WeightLines.of(lanes, bits.W, ports.weight_bytes)
     vectors = prod(_most_vectors(nest, crossings["O"].held, dim) * lanes.along(dim) for dim in (IMAGE, *OUTPUT_DIMS))
-    weights = _round_up(crossings["W"].need * bits.W // 8, unit_w)
+    weights = _round_up(bits.bytes_of("W", crossings["W"].need), unit_w)
     if lines:
         weights = prod(_most_vectors(nest, crossings["W"].held, dim) for dim in WEIGHT_DIMS) * lines.stored
     return PerOperand(
         I=_round_up(_stored_inputs(nest, crossings["I"].held) * bits.I // 8 * lanes.y * lanes.c, unit_i),
         W=weights,
-        O=vectors * bits.acc // 8,
+        O=bits.bytes_of("acc", vectors),
     )
 
 

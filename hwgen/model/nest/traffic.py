@@ -185,8 +185,8 @@ def _weights(nest: Nest, held: Held, port: int) -> Crossing:
 
 def words_by_range(nest: Nest, held: Held, port: int) -> Ints:
     """Words of all weights of each range of m, every tile, or every line of a tile, starting on a word."""
-    outputs, size = nest.ranges("m", held.iteration), nest.bits.W // 8
-    lines = WeightLines.of(nest.schedule.lanes, size, port)
+    outputs = nest.ranges("m", held.iteration)
+    lines = WeightLines.of(nest.schedule.lanes, nest.bits.W, port)
     if lines:
         channels, *kernel = (nest.ranges(dim, nest.depth) for dim in REDUCTION_DIMS)
         pieces, times = nest.ranges("m", nest.depth), prod(len(ranges) for ranges in kernel)
@@ -194,8 +194,9 @@ def words_by_range(nest: Nest, held: Held, port: int) -> Ints:
         of_piece = pieces.mapped(lambda m: sum(lines.words(m, c) * often for c, often in many))
         return times * outputs.sums_of(pieces, of_piece)
     rest = [Counter(nest.ranges(dim, held.iteration).sizes.tolist()).items() for dim in REDUCTION_DIMS]
-    volumes = [(size * a * b * c, often * of_b * of_c) for (a, often), (b, of_b), (c, of_c) in product(*rest)]
-    return outputs.mapped(lambda m: sum(often * -(-m * volume // port) for volume, often in volumes))
+    volumes = [(a * b * c, often * of_b * of_c) for (a, often), (b, of_b), (c, of_c) in product(*rest)]
+    word, bits = 8 * port, nest.bits.W
+    return outputs.mapped(lambda m: sum(often * -(-m * volume * bits // word) for volume, often in volumes))
 
 
 def _outputs(nest: Nest, held: Held, port: int) -> Crossing:

@@ -230,10 +230,10 @@ def constants(layer: Layer, bits: Bits) -> Ints:
     """Figures of a layer that no step changes."""
     return np.array(
         [
-            layer.channels_per_group * bits.I // 8,
-            layer.weight_elements * bits.W // 8,
-            layer.output_elements * bits.O // 8,
-            2 * layer.output_elements * bits.acc // 8,
+            bits.bytes_of("I", layer.channels_per_group),
+            bits.bytes_of("W", layer.weight_elements),
+            bits.bytes_of("O", layer.output_elements),
+            2 * bits.bytes_of("acc", layer.output_elements),
             aligned(SUM_BYTES * layer.output_channels),
             layer.kernel[0] * layer.kernel[1],
             layer.output_channels,

@@ -81,8 +81,7 @@ class Target:
     @property
     def lines(self) -> WeightLines | None:
         """How the hardware has weights in lines; None where they are packed densely, and for the pure model."""
-        element, word = self.operand_bits // 8, self.ports.weight_bytes
-        return WeightLines.of(self.lanes, element, word) if self.hardware else None
+        return WeightLines.of(self.lanes, self.operand_bits, self.ports.weight_bytes) if self.hardware else None
 
     @property
     def units(self) -> tuple[int, int, int]:
@@ -277,9 +276,9 @@ def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
         i_bytes=width * layer.channels_per_group,
         i_lines=layer.channels_per_group,
         i_element=width * (target.lanes.y if target.hardware else 1),
-        w_bytes=bits.W // 8 * layer.weight_elements,
-        w_element=bits.W // 8 if target.lines is None else target.lines.stored / (target.lanes.m * target.lanes.c),
-        o_bytes=bits.O // 8 * layer.output_elements,
+        w_bytes=bits.bytes_of("W", layer.weight_elements),
+        w_element=bits.W / 8 if target.lines is None else target.lines.stored / (target.lanes.m * target.lanes.c),
+        o_bytes=bits.bytes_of("O", layer.output_elements),
         o_rows=layer.output_channels * layer.output_height,
         o_partial_bytes=2 * partial * layer.output_elements,
         o_partial_rows=2 * layer.output_channels * layer.output_height,
@@ -309,9 +308,9 @@ def _line_words(m: Ranges, extent: int, target: Target) -> Floats:
     """
     if target.lines is None or target.lines.pitch < target.lines.word:
         return m.number[2]
-    element, word = target.lines.element, target.lines.word
-    missing = np.array([-residue * element % word for residue in range(word)], np.float64)
-    words: Floats = (extent * element + m.residues[2] @ missing) / word
+    each = target.lines.word_weights
+    missing = np.array([-residue % each for residue in range(target.lines.word)], np.float64)
+    words: Floats = (extent + m.residues[2] @ missing) / each
     return words
 
 

@@ -10,7 +10,7 @@ def test_only_lanes_along_c_have_lines() -> None:
     assert WeightLines.of(Lanes(m=16)) is None
     assert WeightLines.of(Lanes(c=2, k=2)) is None
     assert WeightLines.of(Lanes(m=4, c=4)) == WeightLines(4, 4)
-    assert WeightLines.of(Lanes(m=4, c=2).halved(), 2) == WeightLines(4, 1, element=2)
+    assert WeightLines.of(Lanes(m=4, c=2).halved(), 16) == WeightLines(4, 1, bits=16)
 
 
 @pytest.mark.parametrize(
@@ -24,19 +24,19 @@ def test_only_lanes_along_c_have_lines() -> None:
         (WeightLines(2, 8), 1, 3, 2, 8),
         (WeightLines(1, 16), 1, 5, 2, 8),
         (WeightLines(1, 2), 1, 2, 1, 4),  # half of a word
-        (WeightLines(4, 4, element=2), 4, 4, 8, 32),
+        (WeightLines(4, 4, bits=16), 4, 4, 8, 32),
     ],
 )
 def test_words_and_bytes(lines: WeightLines, outputs: int, channels: int, words: int, packed: int) -> None:
     assert lines.words(outputs, channels) == words
     assert lines.packed(channels) == packed
-    assert len(lines.used(outputs, channels)) == outputs * channels * lines.element
+    assert len(lines.used(outputs, channels)) == outputs * channels * lines.bits // 8
 
 
 @pytest.mark.parametrize("word", [4, 16, 64])
 @pytest.mark.parametrize("lanes", [Lanes(m=4, c=4), Lanes(m=16, c=2), Lanes(c=16), Lanes(m=2, c=2, x=4)], ids=str)
 def test_lines_of_weights_of_16_bits_are_as_long(lanes: Lanes, word: int) -> None:
-    narrow, wide = WeightLines.of(lanes, 1, word), WeightLines.of(lanes.halved(), 2, word)
+    narrow, wide = WeightLines.of(lanes, 8, word), WeightLines.of(lanes.halved(), 16, word)
     assert narrow
     assert wide
     assert wide.stored == narrow.stored
@@ -46,7 +46,7 @@ def test_lines_of_weights_of_16_bits_are_as_long(lanes: Lanes, word: int) -> Non
 
 @pytest.mark.parametrize(
     ("lines", "lane_words", "word_lanes"),
-    [(WeightLines(8, 2), 2, 1), (WeightLines(2, 8), 1, 2), (WeightLines(4, 4, element=2, word=16), 1, 2)],
+    [(WeightLines(8, 2), 2, 1), (WeightLines(2, 8), 1, 2), (WeightLines(4, 4, bits=16, word=16), 1, 2)],
 )
 def test_words_and_lanes_share_each_other(lines: WeightLines, lane_words: int, word_lanes: int) -> None:
     assert (lines.lane_words, lines.word_lanes) == (lane_words, word_lanes)
