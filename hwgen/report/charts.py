@@ -9,20 +9,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 import vl_convert
 
+from hwgen.report import STYLE
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_room
 
-__all__ = ["DASHED", "DOTTED", "SHAPES", "SIZES", "SOLID", "STYLE", "Chart", "Look", "Vega", "axis", "chart_script",
+__all__ = ["DASHED", "DOTTED", "SHAPES", "SIZES", "SOLID", "Chart", "Look", "Vega", "axis", "chart_script",
            "compiled", "dashes", "images", "legend", "log_axis", "names", "size_text"]  # fmt: skip
 
-STYLE = Path(__file__).resolve().parent / "page_parts" / "page.css"
-"""The style of pages: colours, text, tables."""
 Chart = Any
 """A chart of Altair, whose own types say no more of what a chain of its methods returns."""
 Vega = dict[str, Any]

@@ -24,6 +24,6 @@ def front_picture(design: Design) -> dict[str, bytes]:
         .encode(x=x, y=y, stroke=alt.value("var(--bound)"), strokeDash=dashes({"front": SOLID})),
         look.points("depth", rows).encode(x=x, y=y),
         rows.transform_filter("datum.best").mark_point(size=350, stroke="var(--text)").encode(x=x, y=y),
-        rows.transform_filter("datum.best").mark_text(dy=-16, text="chosen").encode(x=x, y=y),
+        rows.transform_filter("datum.best").mark_text(align="right", dx=-14, dy=10, text="chosen").encode(x=x, y=y),
     ).add_params(look.shown())  # fmt: skip
     return images(compiled(chart), {"points": points})

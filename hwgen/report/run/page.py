@@ -5,13 +5,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from hwgen.report import STYLE
 from hwgen.report.run.rows import MACS, UNITS, VECTOR, Amounts, LayerRow, layer_rows, summed
 
 __all__ = ["run_page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
-SWEEP_STYLE = PARTS.parents[1] / "page_parts" / "page.css"
-"""The colours, and the look of text and tables."""
 OPERANDS = {"I": ("I", "inputs"), "W": ("W", "weights"), "O": ("O", "outputs"), "B": ("bias", "biases and scales")}
 """Tensor classes: colour and name."""
 WAITS = {
@@ -45,7 +44,7 @@ def run_page(document: Mapping[str, Any], hardware: str) -> str:
         sections.append(_energy(rows))
     filled = {
         "TITLE": escape(title),
-        "STYLE": SWEEP_STYLE.read_text(encoding="utf-8") + _part("run.css"),
+        "STYLE": STYLE.read_text(encoding="utf-8") + _part("run.css"),
         "SUMMARY": _summary(document, rows),
         "SECTIONS": "\n".join(sections),
         "TABLE": _table(rows, levels),

@@ -290,7 +290,7 @@ def _bars() -> Chart:
     """Bars with a name, parts and a note; of shares, of the lanes' cycles, and of bytes, gates and ratios."""
     look = Look.of([], {name: (colour, "") for name, colour in PARTS.items()})
     numbers = axis(text=f"share ? (datum.value > 1 ? '' : format(datum.value, '.0%')) : {axis().labelExpr}")
-    scale = alt.Scale(nice=False)
+    gap, labels = alt.Scale(paddingInner=0.3), alt.Axis(title=None, labelLimit=alt.ExprRef("0.4 * room"))
     rows: Chart = (
         alt.Chart(alt.NamedData("bars"), height=alt.Step(24))
         .transform_flatten(["parts"])
@@ -298,13 +298,14 @@ def _bars() -> Chart:
             on="datum.parts.on", value="datum.parts.value", text="datum.bar + '\\n' + datum.parts.text"
         )
         .transform_window(number="row_number()")
-        .encode(y=alt.Y("bar:N", sort=None, axis=alt.Axis(title=None, labelLimit=alt.ExprRef("0.4 * room"))))
+        .encode(y=alt.Y("bar:N", sort=None, scale=gap, axis=labels))
     )
     ends = rows.transform_aggregate(end="sum(value)", note="max(note)", groupby=["bar"])
     room = ends.transform_calculate(end="datum.end * (1 + 80 / room)").mark_point(opacity=0)
+    part = alt.X("value:Q", stack="zero", scale=alt.Scale(nice=False), axis=numbers)
     end = alt.X("end:Q", axis=numbers)
     return alt.layer(
-        look.bars("on", rows).encode(x=alt.X("value:Q", stack="zero", scale=scale, axis=numbers), order="number:Q"),
+        look.bars("on", rows).encode(x=part, order="number:Q"),
         ends.mark_text(align="left", dx=6).encode(x=end, text="note:N"),
         room.encode(x=end),
     ).add_params(alt.param(name="share", value=True), look.shown(list(PARTS)[:5]))

@@ -8,7 +8,8 @@ from typing import Any
 
 from hwgen.ir.level import LOCAL
 from hwgen.ir.schedule import Loop, Schedule
-from hwgen.report.charts import STYLE, chart_script
+from hwgen.report import STYLE
+from hwgen.report.charts import chart_script
 from hwgen.studies.sweep.report.charts import Drawn
 from hwgen.studies.sweep.report.derived import runs_of
 from hwgen.studies.sweep.report.results import SweepResults
