@@ -67,7 +67,7 @@ def log_axis(field: str, title: str, text: str = SHORT, base: float = 10) -> dic
     return {"shorthand": f"{field}:Q", "scale": scale, "axis": axis(title, text, labelOverlap="greedy")}
 
 
-def legend(width: int = 160, **more: Any) -> alt.Legend:
+def legend(width: int, **more: Any) -> alt.Legend:
     """A legend in as many columns of this width as there is room for."""
     return alt.Legend(columns=alt.ExprRef(f"max(1, floor(room / {width}))"), **more)
 
@@ -123,12 +123,12 @@ class Look:
 
     def bars(self, field: str, rows: Chart) -> Chart:
         """Bars, each of parts with these names."""
-        colour = alt.Color(f"{field}:N", scale=self.colour, legend=self._legend())
+        colour = alt.Color(f"{field}:N", scale=self.colour, legend=self._legend(260))  # names of bars take room
         return rows.mark_bar().encode(color=colour, description="text:N").properties(name="bar")
 
     @staticmethod
-    def _legend() -> alt.Legend:
-        return legend(values=alt.ExprRef("keys"))
+    def _legend(width: int = 160) -> alt.Legend:
+        return legend(width, values=alt.ExprRef("keys"))
 
 
 def compiled(chart: Chart) -> Vega:
@@ -141,10 +141,14 @@ def compiled(chart: Chart) -> Vega:
     return found
 
 
-def images(chart: Vega, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, bytes]:
-    """The PNG and the SVG file of a chart of these tables, by suffix; nothing in them depends on the time."""
+def images(
+    chart: Vega, tables: Mapping[str, Sequence[Mapping[str, Any]]], settings: Mapping[str, Any] | None = None
+) -> dict[str, bytes]:
+    """The PNG and the SVG file of a chart with settings, by suffix; nothing in them depends on the time."""
     data = [{**one, "values": tables[one["name"]]} if one["name"] in tables else one for one in chart["data"]]
-    drawn = vl_convert.vega_to_svg({**chart, "background": "white", "data": data})
+    wanted = settings or {}
+    signals = [{**one, "value": wanted[one["name"]]} if one["name"] in wanted else one for one in chart["signals"]]
+    drawn = vl_convert.vega_to_svg({**chart, "background": "white", "data": data, "signals": signals})
     drawn = drawn.replace(">", f"><defs>{HATCH}</defs>", 1)
     svg = re.sub(r"var\(--(\w+)\)", lambda found: _colours()[found[1]], drawn)
     return {"png": vl_convert.svg_to_png(svg, scale=2), "svg": svg.encode()}

@@ -48,7 +48,7 @@ def there(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     shutil.copytree(finished, tmp_path / "there")
     monkeypatch.chdir(tmp_path / "there")
     monkeypatch.setattr("hwgen.studies.sweep.work.open_farm", open_inline)
-    monkeypatch.setattr("hwgen.report.charts.images", lambda chart, tables: {})
+    monkeypatch.setattr("hwgen.report.charts.images", lambda *drawn: {})
     return tmp_path / "there"
 
 

@@ -47,11 +47,13 @@ class Drawn:
     chart : as Vega draws it.
     kinds : those of its rows, where they are a sweep's.
     tables : with everything in them; empty for what only a page draws.
+    settings : its parameters, for an image.
     """
 
     chart: Vega
     kinds: Sequence[str]
     tables: Mapping[str, Sequence[Row]]
+    settings: Mapping[str, object]
 
 
 def drawn_charts(results: SweepResults) -> dict[str, Drawn]:
@@ -62,8 +64,14 @@ def drawn_charts(results: SweepResults) -> dict[str, Drawn]:
     bars, found = compiled(_bars()), dict[str, Drawn]()
 
     def add(name: str, chart: Chart, *kinds: str, **tables: Sequence[Row]) -> None:
-        rows = {"rows": [row for kind in kinds for row in by_kind[kind]]} if kinds else {}
-        found[name] = Drawn(compiled(chart), kinds, {**rows, **tables})
+        rows = [row for kind in kinds for row in by_kind[kind]]
+        families = [one for one in look.names if one in {row["family"] for row in rows}]
+        named = {} if not kinds or name in ("traffic", "dram") else {"keys": families}
+        found[name] = Drawn(compiled(chart), kinds, {"rows": rows, **tables} if kinds else tables, named)
+
+    def add_bars(name: str, rows: Sequence[Row], **settings: object) -> None:
+        keys = list(dict.fromkeys(part["on"] for row in rows for part in row["parts"]))
+        found[name] = Drawn(bars, (), {"bars": rows}, {"keys": keys, **settings})
 
     if alone:
         add("traffic", _traffic(look, [row["buffer_bytes"] for row in alone]), "hwc", curves=results.curves)
@@ -81,15 +89,15 @@ def drawn_charts(results: SweepResults) -> dict[str, Drawn]:
     named = [{**row, "bar": f"{row['label']}, {row['layer']}", "note": f"{row['utilisation']:.3f}"}
              for rows in by_kind.values() for row in rows]  # fmt: skip
     if named:
-        found["stalls"] = Drawn(bars, tuple(by_kind), {"bars": named})
+        add_bars("stalls", named, share=True)
     beside = [
         {**row, "note": f"{row['beside'][0]['value']:.2f}", "parts": row["beside"]}
         for row in named
         if "beside" in row
     ]
     if beside:
-        found["engines"] = Drawn(bars, ("hwc",), {"bars": beside})
-    return found | {"bars": Drawn(bars, (), {})}
+        add_bars("engines", beside)
+    return found | {"bars": Drawn(bars, (), {}, {})}
 
 
 def _complete() -> Chart:
@@ -308,7 +316,7 @@ def _bars() -> Chart:
         look.bars("on", rows).encode(x=part, order="number:Q"),
         ends.mark_text(align="left", dx=6).encode(x=end, text="note:N"),
         room.encode(x=end),
-    ).add_params(alt.param(name="share", value=True), look.shown(list(PARTS)[:5]))
+    ).add_params(alt.param(name="share", value=False), look.shown(list(PARTS)))
 
 
 def _front(look: Look) -> Chart:

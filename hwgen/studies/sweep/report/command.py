@@ -48,7 +48,7 @@ def report(
         f"{name}.{suffix}": content
         for name, drawn in charts.items()
         if drawn.tables
-        for suffix, content in images(drawn.chart, drawn.tables).items()
+        for suffix, content in images(drawn.chart, drawn.tables, drawn.settings).items()
     }
     write_together(output, {"index.html": page(found, charts, title), **pictures})
     files = ["index.html", *pictures]

@@ -27,7 +27,11 @@ SCRIPTS = (
 def page(results: SweepResults, charts: Mapping[str, Drawn], title: str) -> str:
     """The page of derived results."""
     document = {
-        "charts": {name: {"chart": one.chart, "kinds": one.kinds} for name, one in charts.items()},
+        "charts": {
+            name: {"chart": one.chart, "kinds": one.kinds}
+            for name, one in charts.items()
+            if name == "bars" or one.chart is not charts["bars"].chart
+        },
         "rows": [_with_nest(row, results.schedules) for row in results.rows],
         "curves": list(results.curves),
         "columns": list(results.columns),

@@ -85,7 +85,7 @@ def test_rows_that_contradict_themselves_are_named(run: Run, tmp_path: Path) -> 
 
 def texts_of(drawn: charts.Drawn) -> list[str]:
     """What the points and bars of a chart say."""
-    svg = images(drawn.chart, drawn.tables)["svg"].decode()
+    svg = images(drawn.chart, drawn.tables, drawn.settings)["svg"].decode()
     found = re.findall(r'aria-label="([^"]*&#xA;[^"]*)"', svg)
     return [text.replace("&#xA;", "; ") for text in found]
 
