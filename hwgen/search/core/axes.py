@@ -5,6 +5,9 @@ one iteration of the marked loop to the next only one axis moves, so the new par
 an axis says which of its loops stand at or above the marked loop, and whether the marked loop is one of them. If it
 is, the tile slides: what consecutive iterations share is not fetched again. The tables are filled by marking rows,
 columns and groups iteration by iteration; no closed form is used that could be wrong at an edge.
+
+This is the fast path of one level: a search asks for millions of nests. What comes of the tables is what the closed
+form of any level counts (`hwgen.model.nest.traffic`), on random nests by test, and of every schedule found by replay.
 """
 
 from typing import NamedTuple
