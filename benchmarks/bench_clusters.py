@@ -18,7 +18,7 @@ Without arguments all rows: some minutes. ``python -m benchmarks.bench_clusters 
 import sys
 
 from cosim.cluster.results import cosimulate_clusters
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from hwgen.arch.dram import Dram
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.console import CYCLES_NOTE

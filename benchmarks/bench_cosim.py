@@ -15,13 +15,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from cosim.device.device import HARNESS
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import expected_output, random_data
 from cosim.hwc.preparation import rehearsal
-from cosim.sim.build import FAST, FAST_COMPILED, HARNESS, REHEARSED_CYCLES, SOURCES
-from cosim.sim.rewriting.design_text import for_long_runs
-from cosim.sim.rewriting.edge import rearrange
-from cosim.sim.runner import build_profiled, run_jobs
+from cosim.hwc.runner import build_profiled, hwc_device, run_jobs
+from cosim.simulator.rewriting.design_text import for_long_runs
+from cosim.simulator.rewriting.edge import rearrange
+from cosim.simulator.verilator import FAST, OPTIMISED, REHEARSED_CYCLES
 from hwgen.export.hwc import verilog
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -69,8 +70,8 @@ def build_bare(text: str, main: str, folder: Path) -> Path:
     """The executable of a bare simulation: the design, in the harness or alone, with a C++ main of its own."""
     own = Path(__file__).resolve().parent / "bare" / main
     with_harness = main == "bare_harness.cpp"
-    sources = [HARNESS / "hwc.vlt", *(HARNESS / name for name in SOURCES)] if with_harness else []
-    state = hashlib.sha256("".join([text, *FAST, *FAST_COMPILED, fingerprint("verilator")]).encode())
+    sources = [HARNESS / "hwc.vlt", *hwc_device(text, 0).files] if with_harness else []
+    state = hashlib.sha256("".join([text, *FAST, *OPTIMISED, fingerprint("verilator")]).encode())
     for source in (*sources, own):
         state.update(source.read_bytes())
     target = cache_folder() / "bare" / state.hexdigest()[:24]
@@ -91,7 +92,7 @@ def build_bare(text: str, main: str, folder: Path) -> Path:
         "--prefix",
         "Vtop",
         *FAST,
-        *("-CFLAGS", " ".join(FAST_COMPILED)),
+        *("-CFLAGS", " ".join(OPTIMISED)),
         "-Wno-fatal",
     ]
     steps = [[*command, *sources, design, own], ["make", "-j2", "-C", target, "-f", "Vtop.mk"]]

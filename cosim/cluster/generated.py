@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cosim.cluster.preparation import WrittenProgram
 from cosim.cluster.results import cosimulate_clusters
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from cosim.hwc.generated import generated_folder, require_listed, verilog_in
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.export.cluster import cluster_digest

@@ -7,10 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.run import ClusterJob
+from cosim.device.job import Job, Unit
+from cosim.device.judge import Expected
 from cosim.dma.dram import Region
 from cosim.hwc.layer_data import LayerData, expected_output, random_data, requantisation_for
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Counts
@@ -19,14 +21,17 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
-from hwgen.lower.network.parts import LayerPart
+from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.model.cluster.cluster_counts import ClusterPrediction, predict_cluster
-from hwgen.model.dram.counts import program_access
+from hwgen.model.dram.counts import DramLayout, program_access
+from hwgen.model.energy import prices_of
 
-__all__ = ["WATCHDOG", "ClusterTask", "WrittenProgram", "prepare_cluster"]
+__all__ = ["INTERRUPT_CYCLES", "WATCHDOG", "ClusterTask", "WrittenProgram", "prepare_cluster", "scramble"]
 
 WATCHDOG = 1 << 20
 """Watchdog period: cycles without progress after which the cluster stops."""
+INTERRUPT_CYCLES = 1
+"""Cycles from the start write's grant to the interrupt that the register ``cycles`` does not count."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,33 @@ class ClusterTask:
     prediction: ClusterPrediction
     counts: Counts
     data: LayerData
-    job: ClusterJob
+    job: Job
     expected: NDArray[np.signedinteger]
 
     @cached_property
     def predicted_cycles(self) -> float:
         """The cycles of the program, predicted, with the DRAM's timing of the job."""
         return cluster_cycles(self.program, self.job.timing).total
+
+    @property
+    def parameters(self) -> ClusterParameters:
+        """The cluster that it runs on."""
+        return self.program.hardware
+
+    @property
+    def wanted(self) -> Expected:
+        """What a run is to come to."""
+        return Expected(
+            schedule=self.program.schedule,
+            units=[PartCounts(self.counts, self.prediction.hwcs)],
+            output=self.program.output,
+            reference=self.expected,
+            cycles=round(self.predicted_cycles),
+            late=INTERRUPT_CYCLES,
+            regions=[unit.dram for unit in self.job.units],
+            hwcs=self.program.cluster.hwcs,
+            prices=prices_of(self.program.parameters, self.program.cluster),
+        )
 
 
 def prepare_cluster(
@@ -105,22 +130,23 @@ def prepare_cluster(
     size = WORD_BYTES * len(program.words)
     fetched = Counts({("dram", "P", "read"): program_access(program.layout, port, size)})
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
-    for region in (program.layout.output, program.layout.partial):  # the previous contents must not matter
-        begin, end = region.base // WORD_BYTES, (region.base + region.size) // WORD_BYTES
-        image[begin:end] = rng.integers(0, 1 << 32, end - begin, dtype=np.uint32)
+    scramble(image, program.layout, rng)
     if written is not None:
         image = _with_words(image, program, written)
     moved = sum(access.bytes + 64 * access.axi_bursts for access in prediction.counts.at("dram").accesses.values())
     work = prediction.local.iterations + prediction.local.counts.total_words() + moved
-    job = ClusterJob(
+    unit = Unit(
+        registers={**(written.registers if written else program.settings), "watchdog": WATCHDOG},
+        tcdm=LayerPart(program).tcdm_regions,
+        dram=_dram_regions(program, written),
+    )
+    job = Job(
         name=f"{index}:{schedule.layer.name}",
         image=image,
-        registers={**(written.registers if written else program.settings), "watchdog": WATCHDOG},
+        units=(unit,),
         cycle_limit=1_000_000 + 40 * work,
         random=int(rng.integers(1, 1 << 32)),
         timing=timing,
-        tcdm_regions=LayerPart(program).tcdm_regions,
-        dram_regions=_dram_regions(program, written),
     )
     if stalls:
         axi = [int(rate) for rate in rng.integers(0, 160, 5)]
@@ -138,6 +164,13 @@ def prepare_cluster(
         job,
         expected_output(schedule.layer, data, program.requantisation),
     )
+
+
+def scramble(image: NDArray[np.uint32], layout: DramLayout, rng: np.random.Generator) -> None:
+    """Make the previous contents of outputs and partial sums random: they must not matter."""
+    for region in (layout.output, layout.partial):
+        begin, end = region.base // WORD_BYTES, (region.base + region.size) // WORD_BYTES
+        image[begin:end] = rng.integers(0, 1 << 32, end - begin, dtype=np.uint32)
 
 
 def _dram_regions(program: ClusterProgram, written: WrittenProgram | None) -> tuple[Region, ...]:

@@ -2,25 +2,25 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
-from cosim.cluster.comparison import judge_cluster
 from cosim.cluster.model import load_cluster
-from cosim.cluster.preparation import ClusterTask, WrittenProgram, prepare_cluster
-from cosim.cluster.run import run_cluster
-from cosim.hwc.comparison import LayerResult
+from cosim.cluster.preparation import WrittenProgram, prepare_cluster
+from cosim.cluster.run import run_clusters
+from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.device import LONG, dram_depth
+from cosim.device.job import Job, Outcome
+from cosim.device.judge import Expected, judge
+from cosim.device.result import LayerResult
 from cosim.hwc.results import dump_layer
-from cosim.sim.build import LONG
-from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["cosimulate_clusters", "dram_depth"]
-
-DEPTHS = (18, 20, 22, 24)
-"""log2 of the words of the simulated DRAM: a few sizes only, so that one build serves many layers."""
+__all__ = ["cosimulate_clusters", "run_tasks"]
 
 
 def cosimulate_clusters(
@@ -49,7 +49,7 @@ def cosimulate_clusters(
     hardware : the cluster; None: for each schedule the default one with the smallest HWCs that run it.
     seed, streams, dump, progress : see `cosim.hwc.results.cosimulate`.
     fast : build each cluster's simulator for long runs; None: where all of its runs together are predicted to take
-        more than `cosim.sim.build.LONG` cycles.
+        more than `cosim.device.device.LONG` cycles.
     stalls : random stalls on every DRAM channel and every TCDM port.
     serial : nothing overlaps: load, compute and store one after the other.
     timing : of the DRAM; by default that of the hardware.
@@ -57,7 +57,7 @@ def cosimulate_clusters(
     verilog : of the one cluster of all schedules, if it is not made now.
     names : see `cosim.hwc.results.cosimulate_programs`.
     """
-    groups: dict[ClusterParameters, list[tuple[int, ClusterTask]]] = defaultdict(list)
+    tasks = []
     for index, schedule in enumerate(schedules):
         stream = None if streams is None else streams[index]
         task = prepare_cluster(
@@ -71,23 +71,62 @@ def cosimulate_clusters(
             timing=timing,
             written=None if written is None else written[index],
         )
-        groups[task.program.hardware].append((index, task))
+        tasks.append(task)
     names = names or file_names([schedule.layer.name for schedule in schedules])
+
+    def arrived(index: int, outcome: Outcome, result: LayerResult) -> None:
+        task = tasks[index]
+        if dump is not None:
+            dump_layer(dump, names[index], task.program, task.data, task.program.output(outcome.memory))
+        progress(result)
+
+    return run_tasks(tasks, partial(load_cluster, verilog=verilog), fast=fast, arrived=arrived)
+
+
+class Task(Protocol):
+    """A layer, prepared for clusters.
+
+    Members
+    -------
+    parameters : of what is to be built.
+    wanted : what a run of the job is to come to.
+    """
+
+    @property
+    def job(self) -> Job: ...
+    @property
+    def parameters(self) -> Any: ...
+    @property
+    def wanted(self) -> Expected: ...
+    @property
+    def predicted_cycles(self) -> float: ...
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    load: Callable[..., SimulatedCluster],
+    *,
+    fast: bool | None,
+    arrived: Callable[[int, Outcome, LayerResult], None],
+) -> list[LayerResult]:
+    """Run layers and judge them; those with the same parameters share one build, with a DRAM for the largest.
+
+    Parameters
+    ----------
+    load : see `load_cluster`.
+    fast : see `cosimulate_clusters`.
+    arrived : called with each task's number, outcome and result as they are there.
+    """
+    groups: dict[Any, list[int]] = defaultdict(list)
+    for index, task in enumerate(tasks):
+        groups[task.parameters].append(index)
     results: dict[int, LayerResult] = {}
-    for parameters, tasks in groups.items():
-        depth = dram_depth(max(len(task.job.image) for _, task in tasks))
-        long = sum(task.predicted_cycles for _, task in tasks) > LONG if fast is None else fast
-        model = load_cluster(parameters, dram_log2=depth, fast=long, verilog=verilog)
-        for index, task in tasks:
-            outcome = run_cluster(model, task.job)
-            results[index] = judge_cluster(task, outcome)
-            if dump is not None:
-                output = task.program.output(outcome.memory)
-                dump_layer(dump, names[index], task.program, task.data, output)
-            progress(results[index])
-    return [results[index] for index in range(len(schedules))]
-
-
-def dram_depth(words: int) -> int:
-    """The ``dram_log2`` of `load_cluster` for an image of ``words`` words."""
-    return next(depth for depth in DEPTHS if words <= 1 << depth)
+    for parameters, members in groups.items():
+        depth = dram_depth(max(len(tasks[index].job.image) for index in members))
+        long = sum(tasks[index].predicted_cycles for index in members) > LONG if fast is None else fast
+        model = load(parameters, dram_log2=depth, fast=long)
+        for index in members:
+            outcome = run_clusters(model, tasks[index].job)
+            results[index] = judge(tasks[index].wanted, outcome)
+            arrived(index, outcome, results[index])
+    return [results[index] for index in range(len(tasks))]

@@ -1,185 +1,125 @@
-"""Runs of a simulated cluster: takes a DRAM image and registers, gives memory, counters and registers."""
+"""Runs of simulated clusters, one or several on one DRAM: takes an image and registers, gives memory and counters."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.simulated import SimulatedCluster
-from cosim.dma.dram import (
-    Counted,
-    Region,
-    Unwanted,
-    dram_controls,
-    dram_counts,
-    dram_unwanted,
-    packed,
-    region_controls,
-)
+from cosim.device.job import ELSEWHERE, Accesses, Job, Outcome, Unit, UnitOutcome
+from cosim.dma.dram import COUNTED, COUNTERS, dram_controls, dram_counts, dram_unwanted, packed, region_controls
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.dram import Dram
 from hwgen.arch.registers.cluster import cluster_registers
-from hwgen.arch.registers.control import Control, Status, error_of
+from hwgen.arch.registers.control import Control
+from hwgen.arch.system import WINDOW_BYTES
 
-__all__ = [
-    "ELSEWHERE",
-    "REGIONS",
-    "ClusterJob",
-    "ClusterResult",
-    "TcdmCounts",
-    "regions",
-    "run_cluster",
-    "tcdm_counts",
-    "tcdm_words",
-]
+__all__ = ["REGIONS", "run_clusters", "tcdm_counts", "tcdm_words", "unit_controls"]
 
 REGIONS = ("I", "W", "O", "B")
 """Regions of the TCDM, in the order in which the harness knows them."""
-ELSEWHERE = "elsewhere"
-"""What is in none of them."""
-TcdmCounts = dict[tuple[str, str, bool], tuple[int, int]]
-"""(words, bytes) by master, region and whether written; absent entries are zero."""
+STALLS = ("busy_", "wait_", "stall_")
+"""Name prefixes of the cluster's cycle counters."""
 
 
-@dataclass(frozen=True)
-class ClusterJob:
-    """One run.
-
-    Parameters
-    ----------
-    name : its name in reports.
-    image : the first words of the DRAM.
-    registers : the cluster's settings by name.
-    cycle_limit : cycles after which the run is stopped.
-    random : seed of stalls and of noise in unmarked bytes; not 0.
-    axi_stalls : cycles in 256 without handshake on AR, R, AW, W, B.
-    tcdm_stalls : cycles in 256 in which no new request passes, for each master, or one rate for all.
-    timing : of the DRAM.
-    axi_error : (``read`` or ``write``, RRESP or BRESP, byte address): beats there are answered with an error.
-    tcdm_error : (master, byte address): its accesses there are.
-    tcdm_regions : first byte address, and the one after the last, of each of `REGIONS`: what accesses are counted by.
-    dram_regions : the same of the DRAM.
-    abort_after : software aborts the program that many cycles after its start; 0: it does not.
-    reset : reset the cluster first.
-    """
-
-    name: str
-    image: NDArray[np.uint32]
-    registers: Mapping[str, int]
-    cycle_limit: int
-    random: int = 1
-    axi_stalls: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
-    tcdm_stalls: int | tuple[int, ...] = 0
-    timing: Dram = field(default_factory=Dram)
-    axi_error: tuple[str, int, int] | None = None
-    tcdm_error: tuple[str, int] | None = None
-    tcdm_regions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    dram_regions: tuple[Region, ...] = ()
-    abort_after: int = 0
-    reset: bool = True
-
-
-@dataclass(frozen=True)
-class ClusterResult:
-    """The outcome of a run.
+class Place(NamedTuple):
+    """Where one cluster is in the harness.
 
     Members
     -------
-    registers : every register of the cluster, by name.
-    refused : registers whose write was refused.
-    irq : the interrupt after the run, before and after it was acknowledged.
-    timed_out : the cycle limit was reached before the interrupt.
-    cycles : from the grant of the start write to the interrupt.
-    memory : the contents of the DRAM.
-    tcdm : (words, bytes) by master, region and whether written; absent entries are zero.
-    dram : what the DRAM counted.
-    unwanted : what was read from the DRAM that no descriptor asks for.
-    violations : protocol violations, by port.
-    waits : cycles in which the memory kept a request waiting, by master, without the stalls that the harness makes.
+    scope : of its ports.
+    counted : the scope of what is counted of it at the DRAM.
+    window : first address of its registers.
+    name : before the names of its ports in reports.
     """
 
+    scope: str
+    counted: str
+    window: int
     name: str
-    registers: dict[str, int]
-    refused: tuple[str, ...]
-    irq: tuple[bool, bool]
-    timed_out: bool
-    cycles: int
-    memory: NDArray[np.uint32]
-    tcdm: TcdmCounts
-    dram: Counted
-    unwanted: Unwanted
-    violations: dict[str, int]
-    waits: dict[str, int]
-    seconds: float
-
-    @property
-    def error(self) -> int:
-        """The error code in the status register."""
-        return error_of(self.registers["status"])
-
-    @property
-    def done(self) -> bool:
-        """Whether the program ended without an error."""
-        return self.registers["status"] == Status.DONE and not self.timed_out
 
 
-def run_cluster(
-    model: SimulatedCluster, job: ClusterJob, between: Callable[[], None] = lambda: None
-) -> ClusterResult:
-    """Run one program, after a reset unless ``job.reset`` is false.
+def place_of(model: SimulatedCluster, number: int) -> Place:
+    """Where a cluster is: alone, or the one of this number in a system."""
+    if model.clusters is None:
+        return Place("harness", COUNTED, 0, "")
+    scope = f"harness.clusters[{number}]"
+    return Place(scope, f"{scope}.axi", number * WINDOW_BYTES, f"cluster {number}: ")
+
+
+def run_clusters(model: SimulatedCluster, job: Job, between: Callable[[], None] = lambda: None) -> Outcome:
+    """Run one program on each cluster, after a reset unless ``job.reset`` is false.
 
     ``between`` is called where the program has waited for all that it began, for each `hwgen.arch.commands.settle`.
     """
-    addresses = cluster_registers(model.cluster).addresses
-    model.write(job.image)
+    harness, addresses = model.harness, cluster_registers(model.cluster).addresses
+    places = [place_of(model, number) for number in range(len(job.units))]
+    harness.write(job.image)
     _control(model, job, addresses["control"])
-    refused = tuple(name for name, value in job.registers.items() if model.transfer(addresses[name], value)[1])
+    refused = [
+        tuple(
+            name for name, value in unit.registers.items() if model.transfer(place.window + addresses[name], value)[1]
+        )
+        for place, unit in zip(places, job.units, strict=True)
+    ]
+
+    def command(what: Control) -> None:
+        for place in places:
+            model.transfer(place.window + addresses["control"], what)
+
     began = time.perf_counter()
-    model.transfer(addresses["control"], Control.START)
+    command(Control.START)
     if job.abort_after:
-        model.run(job.abort_after, until_finished=True)
-        model.transfer(addresses["control"], Control.ABORT)
-    model.run(job.cycle_limit + 1000, until_finished=True)
-    while model.get("finished") and not model.get("ended"):
+        harness.run(job.abort_after, until_finished=True)
+        command(Control.ABORT)
+    if job.reset_after is None:
+        harness.run(job.cycle_limit + 1000, until_finished=True)
+    else:
+        harness.run(job.reset_after, until_finished=True)
+        harness.set(rst=1)
+        harness.run(2)
+        harness.set(rst=0)
+        harness.run(200)
+    while model.clusters is None and harness.get("finished") and not harness.get("ended"):
         between()
-        model.run(1)
-        model.run(job.cycle_limit + 1000, until_finished=True)
+        harness.run(1)
+        harness.run(job.cycle_limit + 1000, until_finished=True)
     seconds = time.perf_counter() - began
-    model.run(30)
-    irq = bool(model.get("irq"))
-    values = {name: model.transfer(address)[0] for name, address in addresses.items()}
-    model.transfer(addresses["control"], Control.CLEAR)
-    model.run(2)
-    return ClusterResult(
+    harness.run(30)
+    irq = harness.get("irq")
+    registers = [
+        {name: model.transfer(place.window + address)[0] for name, address in addresses.items()} for place in places
+    ]
+    command(Control.CLEAR)
+    harness.run(2)
+    return Outcome(
         name=job.name,
-        registers=values,
-        refused=refused,
-        irq=(irq, bool(model.get("irq"))),
-        timed_out=bool(model.get("timed_out")),
-        cycles=model.get("cycles"),
-        memory=model.read(len(job.image)),
-        tcdm=tcdm_counts(model),
-        dram=dram_counts(model),
-        unwanted=dram_unwanted(model),
-        violations=_violations(model),
-        waits={
-            master: model.get("waits", f"harness.ports[{index}].port")
-            for index, master in enumerate(model.cluster.masters)
-        },
+        units=tuple(_unit(model, number, *one) for number, one in enumerate(zip(registers, refused, strict=True))),
+        irq=(irq, harness.get("irq")),
+        timed_out=bool(harness.get("timed_out")),
+        cycles=harness.get("cycles"),
+        memory=harness.read(len(job.image)),
+        violations=_violations(model, places),
         seconds=seconds,
+        total=_total(model),
     )
 
 
-def _control(model: SimulatedCluster, job: ClusterJob, control: int) -> None:
+def _control(model: SimulatedCluster, job: Job, control: int) -> None:
     """Set the controls of the harness, and make it load them."""
     masters = model.cluster.masters
-    stalls = (job.tcdm_stalls,) * len(masters) if isinstance(job.tcdm_stalls, int) else job.tcdm_stalls
-    program, words = (job.registers.get(f"program_{what}", 0) for what in ("address", "words"))
+    rates = job.tcdm_stalls
+    if isinstance(rates, int):
+        rates = (rates,) * len(masters) * (model.clusters or 1)
     kind, code, address = job.axi_error or ("", 2, 0)
-    master, place = job.tcdm_error or ("", 0)
-    model.set(
+    if model.clusters is None:
+        master, at = job.tcdm_error or ("", 0)
+        model.harness.set(tcdm_error_enable=1 << masters.index(master) if master else 0, tcdm_error_address=at)
+    else:
+        assert model.stalls or not any(rates), "built with memories that do not stall"
+        model.harness.set(window_bytes=WINDOW_BYTES)
+    model.harness.set(
         rst=int(job.reset),
         clear=1,
         start_address=control,
@@ -187,39 +127,70 @@ def _control(model: SimulatedCluster, job: ClusterJob, control: int) -> None:
         cycle_limit=job.cycle_limit,
         random_start=job.random,
         axi_rate=packed(job.axi_stalls, 8),
-        tcdm_rate=packed(stalls, 8),
+        tcdm_rate=packed(rates, 8),
         **dram_controls(job.timing),
-        **regions(job.tcdm_regions, job.dram_regions),
-        program_first=program,
-        program_end=min(program + WORD_BYTES * words, 0xFFFFFFFF),
+        **unit_controls(job.units),
+        program_first=packed([unit.registers.get("program_address", 0) for unit in job.units], 32),
+        program_end=packed([_program_end(unit) for unit in job.units], 32),
         axi_error_enable={"read": 1, "write": 2}.get(kind, 0),
         axi_error_code=code,
         axi_error_address=address,
-        tcdm_error_enable=1 << masters.index(master) if master else 0,
-        tcdm_error_address=place,
     )
-    model.run(3)
-    model.set(rst=0, clear=0)
-    model.run(3)
+    model.harness.run(3)
+    model.harness.set(rst=0, clear=0)
+    model.harness.run(3)
 
 
-def regions(tcdm: Mapping[str, tuple[int, int]], dram: Iterable[Region]) -> dict[str, int]:
-    """Values of the harness' inputs for what accesses are counted by; see `ClusterJob`."""
-    places = [tcdm.get(name, (0, 0)) for name in REGIONS]
+def _program_end(unit: Unit) -> int:
+    address, words = (unit.registers.get(f"program_{what}", 0) for what in ("address", "words"))
+    return min(address + WORD_BYTES * words, 0xFFFFFFFF)
+
+
+def unit_controls(units: Sequence[Unit]) -> dict[str, int]:
+    """Values of the harness' inputs for what accesses of each cluster are counted by."""
+    places = [unit.tcdm.get(name, (0, 0)) for unit in units for name in REGIONS]
     return {
-        **region_controls(dram),
+        **region_controls([unit.dram for unit in units]),
         "tcdm_region_base": packed([base for base, _ in places], 32),
         "tcdm_region_end": packed([end for _, end in places], 32),
     }
 
 
-def tcdm_counts(model: SimulatedCluster) -> TcdmCounts:
+def _unit(model: SimulatedCluster, number: int, registers: dict[str, int], refused: tuple[str, ...]) -> UnitOutcome:
+    place, harness = place_of(model, number), model.harness
+    if model.clusters is None:
+        cycles = harness.get("cycles")
+        stalls = {name: value for name, value in registers.items() if name.startswith(STALLS)}
+    else:
+        cycles = int(harness.counters("cycles_of", "harness")[number])
+        stalls = {f"longest_wait_{way}": harness.get(f"worst_{way}", place.counted) for way in ("read", "write")}
+    return UnitOutcome(
+        registers=registers,
+        refused=refused,
+        cycles=cycles,
+        tcdm=tcdm_counts(model, number),
+        dram=dram_counts(model.harness, place.counted),
+        unwanted=dram_unwanted(model.harness, f"{place.scope}.wanted"),
+        waits={
+            master: model.harness.get("waits", port)
+            for master, port in zip(model.cluster.masters, _ports(model, place), strict=True)
+        },
+        stalls=stalls,
+    )
+
+
+def _ports(model: SimulatedCluster, place: Place) -> list[str]:
+    """The scopes of what watches each master's port."""
+    watch = ".watch" if model.clusters is None else ""
+    return [f"{place.scope}.ports[{index}].port{watch}" for index in range(len(model.cluster.masters))]
+
+
+def tcdm_counts(model: SimulatedCluster, number: int = 0) -> Accesses:
     """(words, bytes) by master, region and whether written; absent entries are zero."""
     found = {}
-    for index, master in enumerate(model.cluster.masters):
-        scope = f"harness.ports[{index}].port"
-        words, octets = (model.counters(name, scope).tolist() for name in ("words", "bytes"))
-        kinds = [(region, written) for region in (*REGIONS, ELSEWHERE) for written in (False, True)]
+    kinds = [(region, written) for region in (*REGIONS, ELSEWHERE) for written in (False, True)]
+    for master, port in zip(model.cluster.masters, _ports(model, place_of(model, number)), strict=True):
+        words, octets = (model.harness.counters(name, port).tolist() for name in ("words", "bytes"))
         for kind, counted, size in zip(kinds, words, octets, strict=True):
             found[master, *kind] = (int(counted), int(size))
     return {key: value for key, value in found.items() if value[0]}
@@ -228,15 +199,25 @@ def tcdm_counts(model: SimulatedCluster) -> TcdmCounts:
 def tcdm_words(model: SimulatedCluster) -> NDArray[np.uint32]:
     """The contents of the TCDM: consecutive words are in consecutive banks."""
     banks = [
-        model.counters(f"bank_{number}", "harness.tcdm").view(np.uint32) for number in range(model.cluster.tcdm_banks)
+        model.harness.counters(f"bank_{number}", "harness.tcdm").view(np.uint32)
+        for number in range(model.cluster.tcdm_banks)
     ]
     return np.stack(banks, axis=1).reshape(-1)
 
 
-def _violations(model: SimulatedCluster) -> dict[str, int]:
+def _violations(model: SimulatedCluster, places: Sequence[Place]) -> dict[str, int]:
     found = {
-        master: model.get("violations", f"harness.ports[{index}].port")
-        for index, master in enumerate(model.cluster.masters)
+        f"{place.name}{master}": model.harness.get("violations", port)
+        for place in places
+        for master, port in zip(model.cluster.masters, _ports(model, place), strict=True)
     }
-    found |= {"axi": model.get("violations", "harness.dram"), "cfg": model.get("cfg_violations")}
+    found |= {"axi": model.harness.get("violations", "harness.dram")}
+    if model.clusters is None:
+        found |= {"cfg": model.harness.get("cfg_violations")}
     return {name: count for name, count in found.items() if count}
+
+
+def _total(model: SimulatedCluster) -> dict[str, int]:
+    if model.clusters is None:
+        return {}
+    return {name: int(model.harness.counters(variable, COUNTED).sum()) for name, variable in COUNTERS.items()}

@@ -1,20 +1,15 @@
 """The simulated DRAM, `cosim/harness/dram/dram.sv`: its controls, and what it counts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cosim.simulator.harness import SimulatedHarness
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, ticks
 
-__all__ = ["COUNTED", "COUNTERS", "DRAM", "Counted", "Region", "Unwanted", "dram_controls", "dram_counts",
+__all__ = ["COUNTED", "COUNTERS", "Counted", "Region", "Unwanted", "dram_controls", "dram_counts",
            "dram_unwanted", "packed", "region_controls"]  # fmt: skip
 
-DRAM = tuple(f"dram/{name}.sv" for name in ("dram", "dram_counters", "descriptor_runs", "axi_rules"))
-"""Its sources, in `cosim/harness`."""
 COUNTED = "harness.dram.counted"
 """The scope of its counters."""
 COUNTERS = {
@@ -58,18 +53,6 @@ class Unwanted:
     address: int = 0
 
 
-class Counters(Protocol):
-    """A harness with a DRAM: see `cosim.sim.library` and `cosim.sim.handles`."""
-
-    def get(self, name: str, scope: str = "harness") -> int:
-        """The value of a variable."""
-        ...
-
-    def counters(self, name: str, scope: str) -> NDArray[np.uint64]:
-        """An array of counters."""
-        ...
-
-
 def dram_controls(dram: Dram) -> dict[str, int]:
     """Values of the harness' inputs, by name."""
     return {
@@ -79,21 +62,23 @@ def dram_controls(dram: Dram) -> dict[str, int]:
     }
 
 
-def region_controls(regions: Iterable[Region]) -> dict[str, int]:
-    """The same for what accesses are counted by; of regions that share addresses the first counts."""
-    given = list(regions)
-    if len(given) > REGIONS:
-        raise ValueError(f"regions: expected at most {REGIONS}, got {len(given)}")
+def region_controls(units: Sequence[Sequence[Region]]) -> dict[str, int]:
+    """The same for what accesses of each unit are counted by; of regions that share addresses the first counts."""
+    slots: list[Region | None] = []
+    for regions in units:
+        if len(regions) > REGIONS:
+            raise ValueError(f"regions: expected at most {REGIONS}, got {len(regions)}")
+        slots += [*regions, *[None] * (REGIONS - len(regions))]
     return {
-        "dram_region_base": packed([region.base for region in given], 32),
-        "dram_region_end": packed([region.end for region in given], 32),
-        "dram_region_kind": packed([region.kind for region in given], 4),
+        "dram_region_base": packed([0 if slot is None else slot.base for slot in slots], 32),
+        "dram_region_end": packed([0 if slot is None else slot.end for slot in slots], 32),
+        "dram_region_kind": packed([0 if slot is None else slot.kind for slot in slots], 4),
     }
 
 
-def dram_counts(model: Counters) -> Counted:
-    """All counters of the DRAM."""
-    counted = {name: model.counters(variable, COUNTED).tolist() for name, variable in COUNTERS.items()}
+def dram_counts(model: SimulatedHarness, scope: str = COUNTED) -> Counted:
+    """All counters of the DRAM, or of what watches one master of it."""
+    counted = {name: model.counters(variable, scope).tolist() for name, variable in COUNTERS.items()}
     return {
         (kind, written): {
             name: int(values[2 * (OTHER if kind is None else kind) + written]) for name, values in counted.items()
@@ -103,7 +88,7 @@ def dram_counts(model: Counters) -> Counted:
     }
 
 
-def dram_unwanted(model: Counters, scope: str = "harness.wanted") -> Unwanted:
+def dram_unwanted(model: SimulatedHarness, scope: str = "harness.wanted") -> Unwanted:
     """What no descriptor asks for."""
     return Unwanted(*(model.get(f"unwanted_{what}", scope) for what in ("bursts", "beats", "at")))
 

@@ -1,37 +1,21 @@
-"""The DMA between a DRAM and a TCDM as a shared library that is simulated in this process, built once and cached."""
+"""The DMA between a DRAM and a TCDM as a device."""
 
-import hashlib
-import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
-import cosim.sim.compiling
-import hwgen.arch
-import hwgen.gateware.bus
-import hwgen.gateware.dma
-import hwgen.gateware.lib
-from cosim.dma.dram import DRAM
-from cosim.dma.simulated import SimulatedDma
-from cosim.sim.build import HARNESS
-from cosim.sim.compiling import CommandFailed, compile_library, verilate
-from cosim.sim.library import SimulatedLibrary
+from cosim.device.device import DRAM, Device
+from cosim.simulator.harness import SimulatedHarness
+from cosim.simulator.registry import loaded
 from hwgen.arch.dma import DmaParameters
+from hwgen.export.cached import kept_verilog
 from hwgen.export.conversion import converted
 from hwgen.gateware.dma.dma import Dma
-from hwgen.tools.cache import digest_of, sources_digest
-from hwgen.tools.kept import kept_folder
-from hwgen.tools.toolchain import ToolError, cache_room, fingerprint, require_tools
 
-__all__ = ["DRAM_LOG2", "SOURCES", "TCDM_LOG2", "Model", "built_dma", "designs", "harness_sizes", "load_model"]
+__all__ = ["DRAM_LOG2", "TCDM_LOG2", "SimulatedDma", "designs", "dma_device", "load_model"]
 
 DRAM_LOG2, TCDM_LOG2 = 18, 16
 """Sizes of the memories in 32-bit words, as powers of two."""
-
-SOURCES = ("dma.sv", *DRAM, "tcdm_port.sv")
-OTHERS = ("dma.vlt", "library.cpp")
-FLAGS = ["-Og"]
 
 
 def wrapper(parameters: DmaParameters) -> str:
@@ -120,59 +104,33 @@ endmodule
 """
 
 
-class Model(SimulatedLibrary, SimulatedDma):
-    """A simulated DMA in its harness, whose memory is the DRAM, followed by the TCDM."""
+@dataclass(frozen=True)
+class SimulatedDma:
+    """A DMA in its harness, `cosim/harness/dma.sv`, whose memory is the DRAM, followed by the TCDM."""
 
-    def __init__(self, library: Path, parameters: DmaParameters) -> None:
-        super().__init__(library)
-        self.parameters = parameters
-
-
-@cache
-def load_model(parameters: DmaParameters) -> Model:
-    """The simulated DMA of these parameters, built unless it is there."""
-    return Model(built_dma(parameters) / "sim" / "model.so", parameters)
+    harness: SimulatedHarness
+    parameters: DmaParameters
 
 
 def designs(parameters: DmaParameters) -> dict[str, str]:
     """The Verilog of a DMA and of its wrapper, by name of the file."""
-    return {"dma.v": converted(Dma(parameters), "dma"), "dma_flat.v": wrapper(parameters)}
+    text = kept_verilog(["dma", asdict(parameters)], lambda: converted(Dma(parameters), "dma"))
+    return {"dma.v": text, "dma_flat.v": wrapper(parameters)}
 
 
-def harness_sizes(parameters: DmaParameters) -> dict[str, int]:
-    """Parameters of the harness."""
-    return {"DataBits": parameters.axi_bits, "DramLog2": DRAM_LOG2, "TcdmLog2": TCDM_LOG2}
+def dma_device(parameters: DmaParameters, made: Mapping[str, str] | None = None) -> Device:
+    """A DMA; ``made``: what `designs` gives, if it is another one."""
+    return Device(
+        designs=made or designs(parameters),
+        sources=("dma.sv", *DRAM, "tcdm_port.sv"),
+        public="dma.vlt",
+        sizes={"DataBits": parameters.axi_bits, "DramLog2": DRAM_LOG2, "TcdmLog2": TCDM_LOG2},
+        loaded=True,
+        quick=("-Og",),
+    )
 
 
-def built_dma(parameters: DmaParameters) -> Path:
-    """The folder of a simulated DMA, made unless it is there."""
-    require_tools("verilator", waves=False)
-    files = [HARNESS / name for name in (*SOURCES, *OTHERS)]
-    state = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    rooms = [
-        Path(room.__path__[0]) for room in (hwgen.arch, hwgen.gateware.bus, hwgen.gateware.dma, hwgen.gateware.lib)
-    ]
-    sources = [*rooms, Path(__file__), Path(cosim.sim.compiling.__file__)]
-    key = digest_of([asdict(parameters), state, sources_digest(sources), fingerprint("verilator")])
-    folder = cache_room("builds") / key
-    return kept_folder(folder, lambda fresh: _make(fresh, parameters))
-
-
-def _make(folder: Path, parameters: DmaParameters) -> None:
-    log = folder / "build.log"
-    texts = designs(parameters)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    sources = [*(HARNESS / name for name in SOURCES), *(folder / name for name in texts)]
-    sizes = harness_sizes(parameters)
-    options: list[Any] = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-Wno-fatal"]
-    options += [
-        "--no-public-flat-rw",
-        HARNESS / "dma.vlt",
-        *(f"-G{name}={value}" for name, value in sizes.items()),
-    ]
-    try:
-        verilate(folder / "sim", "harness", [str(option) for option in (*options, *sources)], log)
-        compile_library(folder / "sim", FLAGS, [HARNESS / "library.cpp"], log)
-    except CommandFailed:
-        raise ToolError(f"verilator: build failed: {json.dumps(log.read_text(encoding='utf-8')[-3000:])}") from None
+@cache
+def load_model(parameters: DmaParameters) -> SimulatedDma:
+    """The simulated DMA of these parameters in this process, built unless it is there."""
+    return SimulatedDma(loaded(dma_device(parameters)), parameters)

@@ -16,8 +16,7 @@ from cosim.dma.dram import (
     packed,
     region_controls,
 )
-from cosim.dma.model import DRAM_LOG2, TCDM_LOG2
-from cosim.dma.simulated import SimulatedDma
+from cosim.dma.model import DRAM_LOG2, TCDM_LOG2, SimulatedDma
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.dram import Dram
@@ -124,11 +123,11 @@ def run_dma(model: SimulatedDma, job: DmaJob) -> DmaResult:
     count = len(job.loads) + len(job.stores)
     if at + 2 * count + job.program[1] > 1 << DRAM_LOG2:
         raise ValueError("the descriptors do not fit")
-    model.write(memory)
+    model.harness.write(memory)
     rates = job.stall_rates
     rings = [job.rings.get(ring, Ring(4096, 1024)) for ring in (RingSelect.I, RingSelect.W, RingSelect.O)]
     kinds = ("read", "write", "load", "store")
-    model.set(
+    model.harness.set(
         rst=1,
         clear=1,
         go=0,
@@ -151,52 +150,52 @@ def run_dma(model: SimulatedDma, job: DmaJob) -> DmaResult:
         tcdm_rate=rates[5] | rates[6] << 8,
         tcdm_kind=job.write_answers << 3 | (job.tcdm_latency - 1),
         **dram_controls(job.timing),
-        **region_controls(job.regions),
+        **region_controls([job.regions]),
         error_enable=1 << kinds.index(job.error[0]) if job.error else 0,
         error_address=job.error[1] if job.error else 0,
         error_code=3 if job.decode else 2,
         windows=packed((*job.dram_window, *job.tcdm_window), 48),
         rings=packed([ring.end for ring in rings] + [ring.size for ring in rings], 32),
     )
-    model.run(3)
-    model.set(rst=0, clear=0)
-    model.run(3)
-    model.set(go=1)
-    model.run(job.cycle_limit + 100, until_finished=True)
-    model.run(30)
+    model.harness.run(3)
+    model.harness.set(rst=0, clear=0)
+    model.harness.run(3)
+    model.harness.set(go=1)
+    model.harness.run(job.cycle_limit + 100, until_finished=True)
+    model.harness.run(30)
     return _result(model, job, at, count)
 
 
 def _result(model: SimulatedDma, job: DmaJob, at: int, count: int) -> DmaResult:
-    memory = model.read((1 << DRAM_LOG2) + (1 << TCDM_LOG2))
+    memory = model.harness.read((1 << DRAM_LOG2) + (1 << TCDM_LOG2))
     dram, tcdm = memory[: 1 << DRAM_LOG2], memory[1 << DRAM_LOG2 :]
     stamps = dram[at : at + 2 * count].tolist()
-    codes, places = model.get("error"), model.get("error_at")
+    codes, places = model.harness.get("error"), model.harness.get("error_at")
     ports = range(model.parameters.ports)
     accesses = []
-    violations = {"axi": model.get("violations", "harness.dram"), "strays": model.get("strays")}
+    violations = {"axi": model.harness.get("violations", "harness.dram"), "strays": model.harness.get("strays")}
     for channel in ("load", "store"):
         scopes = [f"harness.port[{i}].{channel}" for i in ports]
         accesses.append(
             (
-                sum(int(model.counters("accesses", scope).sum()) for scope in scopes),
-                sum(int(model.counters("bytes", scope).sum()) for scope in scopes),
+                sum(int(model.harness.counters("accesses", scope).sum()) for scope in scopes),
+                sum(int(model.harness.counters("bytes", scope).sum()) for scope in scopes),
             )
         )
-        violations[channel] = sum(model.get("violations", scope) for scope in scopes)
+        violations[channel] = sum(model.harness.get("violations", scope) for scope in scopes)
     return DmaResult(
         memories=Memories(dram[: DATA_BYTES // WORD_BYTES].copy().view(np.uint8), tcdm.copy().view(np.uint8)),
-        counts=dram_counts(model),
-        unwanted=dram_unwanted(model),
+        counts=dram_counts(model.harness),
+        unwanted=dram_unwanted(model.harness),
         begins=stamps[0::2],
         ends=stamps[1::2],
-        done=(model.get("loads_done"), model.get("stores_done")),
+        done=(model.harness.get("loads_done"), model.harness.get("stores_done")),
         errors=tuple((codes >> 8 * i & 0xFF, places >> 32 * i & 0xFFFFFFFF) for i in range(3)),
         accesses=(accesses[0], accesses[1]),
         program=dram[at + 2 * count : at + 2 * count + job.program[1]].copy(),
-        cycles=model.get("cycles"),
-        busy_cycles=model.get("busy_cycles", "harness.dram"),
-        timed_out=bool(model.get("timed_out")),
+        cycles=model.harness.get("cycles"),
+        busy_cycles=model.harness.get("busy_cycles", "harness.dram"),
+        timed_out=bool(model.harness.get("timed_out")),
         violations=violations,
     )
 

@@ -1,4 +1,4 @@
-// Between one master of a cluster and its port of the shared memory: stalls, errors on demand, protocol checks, counters.
+// Between one master of a cluster and its port of the shared memory: stalls and errors on demand; see `tcdm_watch`.
 //
 // Written independently of the generator. A request that has been let through stays until the memory grants it. What a
 // master reads without having marked it in `be` is noise.
@@ -32,11 +32,11 @@ module cluster_port #(
     input  wire        s_r_opc,
     input  wire [  Width-1:0] s_r_rdata,
 
-    // What accesses are counted by: a region's first byte address, and the one after its last; the last is `elsewhere`.
+    // What accesses are counted by, and checked: see `tcdm_watch`.
     input wire [32*Regions-1:0] region_base,
     input wire [32*Regions-1:0] region_end,
-    input wire        only_reads,      // the master never writes
-    input wire        only_writes,     // or never reads
+    input wire        only_reads,
+    input wire        only_writes,
 
     // Controls, constant while a program runs.
     input wire [31:0] random_start,    // not 0
@@ -47,89 +47,60 @@ module cluster_port #(
 
   localparam int Bytes = Width / 8;
 
-  // Counters, index {region, write}.
-  logic [47:0] words[2*Regions+2];
-  logic [47:0] bytes[2*Regions+2];
-  logic [31:0] waits;       // cycles in which the memory, not this module, kept a request waiting
-  logic [31:0] violations;  // requests changed or withdrawn before the grant, unaligned, or of the wrong direction
-
-  logic pass;
-  wire  fails = error_enable && add == (error_address & ~32'(Bytes - 1));
-  wire  accept = m_req && m_gnt;
+  wire pass;
+  wire fails = error_enable && add == (error_address & ~32'(Bytes - 1));
+  wire accept = m_req && m_gnt;
   assign s_req = m_req && pass;
   assign m_gnt = s_gnt && pass;
   assign s_be  = fails ? '0 : be;
 
-  logic [31:0] random, noise;
-  function automatic logic [31:0] xorshift(input logic [31:0] x);
-    logic [31:0] y;
-    y = x ^ (x << 13);
-    y = y ^ (y >> 17);
-    return y ^ (y << 5);
-  endfunction
+  stalls stalls (
+      .clk(clk),
+      .clear(clear),
+      .random_start(random_start),
+      .rate(stall_rate),
+      .accept(accept),
+      .pass(pass)
+  );
+
+  tcdm_watch #(
+      .Width(Width),
+      .Regions(Regions)
+  ) watch (
+      .clk(clk),
+      .clear(clear),
+      .req(m_req),
+      .gnt(m_gnt),
+      .pass(pass),
+      .add(add),
+      .wen(wen),
+      .be(be),
+      .wdata(wdata),
+      .region_base(region_base),
+      .region_end(region_end),
+      .only_reads(only_reads),
+      .only_writes(only_writes)
+  );
 
   logic             failed;
+  logic [     31:0] noise;
   logic [Width-1:0] unused;
   assign m_r_valid = s_r_valid;
   assign m_r_opc   = s_r_opc || (s_r_valid && failed);
   assign m_r_rdata = (s_r_rdata & ~unused) | ({Bytes / 4{noise}} & unused);
 
-  // What is marked.
-  logic [     15:0] marked;
   logic [Width-1:0] unmarked;
-  always_comb begin
-    marked = '0;
-    for (int i = 0; i < Bytes; i++) begin
-      marked += 16'(be[i]);
-      unmarked[8*i+:8] = {8{~be[i]}};
-    end
-  end
+  always_comb for (int i = 0; i < Bytes; i++) unmarked[8*i+:8] = {8{~be[i]}};
 
-  function automatic logic [7:0] region_of(input logic [31:0] at);
-    region_of = 8'(Regions);
-    for (int i = Regions - 1; i >= 0; i--)
-      if (at >= region_base[32*i+:32] && at < region_end[32*i+:32]) region_of = 8'(i);
-  endfunction
-
-  logic [7:0]              index;
-  logic                    waiting;
-  logic [32+Bytes+Width:0] kept;
-  logic                    wrong;
-  // Assigned at once (`=`) is what no other block reads: no simulator then has to keep two of it (see `tcdm_port`).
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     if (clear) begin
-      random     = random_start;
-      noise      <= ~random_start;
-      pass       <= 1'b1;
-      failed     <= 1'b0;
-      unused     <= '0;
-      waiting    = 1'b0;
-      violations = 32'd0;
-      waits      = 32'd0;
-      for (int i = 0; i < 2 * Regions + 2; i++) begin
-        words[i] = 48'd0;
-        bytes[i] = 48'd0;
-      end
-    end else begin
-      wrong = 1'b0;
-      if (waiting) wrong = !m_req || {wen, be, add} != kept[32+Bytes+Width:Width] || (!wen && wdata != kept[Width-1:0]);
-      waiting = m_req && !m_gnt;
-      if (waiting) kept = {wen, be, add, wdata};
-      if (accept) begin
-        index = {region_of(add), 1'b0} | 8'(!wen);
-        words[index] = words[index] + 48'd1;
-        bytes[index] = bytes[index] + 48'(marked);
-        noise       <= noise * 32'd1664525 + 32'd1013904223;
-        failed      <= fails;
-        unused      <= unmarked;
-        if ((add & 32'(Bytes - 1)) != 32'd0 || (only_reads && !wen) || (only_writes && wen)) wrong = 1'b1;
-      end
-      if (wrong) violations = violations + 32'd1;
-      if (stall_rate != 8'd0) begin
-        pass   <= (pass && !accept) || random[7:0] >= stall_rate;
-        random = xorshift(random);
-      end
-      if (s_req && !s_gnt) waits = waits + 32'd1;
+      noise  <= ~random_start;
+      failed <= 1'b0;
+      unused <= '0;
+    end else if (accept) begin
+      noise  <= noise * 32'd1664525 + 32'd1013904223;
+      failed <= fails;
+      unused <= unmarked;
     end
   end
 

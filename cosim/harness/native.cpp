@@ -18,7 +18,7 @@
 __attribute__((weak)) void Vtop___024root___eval(Vtop___024root* vlSelf);
 
 #ifdef HWGEN_EDGE
-// All that happens at a rising edge of the clock, where `cosim.sim.rewriting.edge` has found that this is one function. At a falling
+// All that happens at a rising edge of the clock, where `cosim.simulator.rewriting.edge` has found that this is one function. At a falling
 // edge nothing happens; the clock itself need not move then.
 void HWGEN_EDGE(Vtop___024root* vlSelf);
 #endif

@@ -13,7 +13,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from cosim.hwc.harness_bench import PATIENCE, PERIOD, PORTS
-from cosim.sim.watch import HEARTBEAT
+from cosim.simulator.watch import HEARTBEAT
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 
 __all__ = ["BusBench"]

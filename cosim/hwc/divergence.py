@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from cosim.device.job import Outcome
 from cosim.hwc.expected_accesses import KINDS, Access, Group, Kind, expected_groups
-from cosim.hwc.jobs import Job, JobResult, Port, Trace
+from cosim.hwc.jobs import Job, Port, Trace
 from cosim.hwc.preparation import Run
 from hwgen.ir.layer import Dim
 from hwgen.ir.schedule import ArrayName, Schedule
@@ -26,21 +27,19 @@ PORT_KINDS: dict[Port, tuple[Kind, ...]] = {
 ARRAYS: dict[Kind, ArrayName] = {"input": "I", "weights": "W"}
 
 
-def divergences(run: Run, outcome: JobResult, again: Callable[[Job], JobResult], window: int = WINDOW) -> list[str]:
+def divergences(run: Run, outcome: Outcome, again: Callable[[Job], Outcome], window: int = WINDOW) -> list[str]:
     """For each kind of access that differs, one line: operand, level, loop indices, what was expected, what came.
 
     ``again`` runs a job once more; it is given the same job with a trace.
     """
     lines = []
     for port in PORT_KINDS:
-        total = sum(access.words for (where, _, _), access in outcome.accesses.items() if where == port)
+        total = sum(words for (where, _, _), (words, _) in outcome.only.tcdm.items() if where == port)
         lines += _Beside(run.program, port).differences(_traced(run.job, port, total, window, again))
     return lines
 
 
-def _traced(
-    job: Job, port: Port, total: int, window: int, again: Callable[[Job], JobResult]
-) -> Iterator[list[Access]]:
+def _traced(job: Job, port: Port, total: int, window: int, again: Callable[[Job], Outcome]) -> Iterator[list[Access]]:
     """The accesses of a port, in windows."""
     for first in range(0, total, window):
         trace = Trace(port, first, min(first + window, total))

@@ -10,8 +10,8 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, SimTimeoutError, Timer, ValueChange, with_timeout
 
-from cosim.sim.memory import FileMemory, MappedMemory, Memory
-from cosim.sim.watch import HEARTBEAT
+from cosim.simulator.memory import FileMemory, MappedMemory, Memory
+from cosim.simulator.watch import HEARTBEAT
 
 __all__ = ["PATIENCE", "PERIOD", "WRITE_ANSWERS", "HarnessBench"]
 

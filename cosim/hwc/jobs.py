@@ -1,4 +1,4 @@
-"""One run of the hardware: what the harness is told, and what it answers."""
+"""One run of an HWC: what the harness is told."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -10,13 +10,10 @@ from hwgen.arch import bus
 from hwgen.arch.bus import WORD_BITS
 
 __all__ = [
-    "DIRECTIONS",
     "PORTS",
     "REGIONS",
     "WRITE_ANSWERS",
-    "Access",
     "Job",
-    "JobResult",
     "Port",
     "Region",
     "Trace",
@@ -25,13 +22,11 @@ __all__ = [
 
 Port = Literal["i", "w", "o"]
 Region = Literal["input", "weights", "bias", "partial", "output", "elsewhere"]
-Direction = Literal["read", "write"]
 WriteAnswers = Literal["all", "failing", "none"]
 
 PORTS: tuple[Port, ...] = ("i", "w", "o")
 REGIONS: tuple[Region, ...] = ("input", "weights", "bias", "partial", "output", "elsewhere")
 """In the order in which the harness knows them; ``elsewhere`` is whatever the five leave."""
-DIRECTIONS: tuple[Direction, ...] = ("read", "write")
 WRITE_ANSWERS: tuple[WriteAnswers, ...] = ("all", "failing", "none")
 """In the order in which the harness knows them."""
 
@@ -65,7 +60,7 @@ class Job:
     write_answers : which writes have a response: all, those that fail, or none.
     error : port and byte address whose accesses are answered with an error.
     reset : reset the HWC first; the first job of a process always does.
-    reads : byte addresses of further registers to read when the run has finished.
+    reads : byte addresses, by name, of further registers to read when the run has finished.
     meanwhile : (cycles, action, byte address, value): what happens that number of cycles after the start, or after
         the previous one of these: a ``write`` to a register, an ``end`` (a write after the interrupt), a ``reset``
         (of HWC and counters).
@@ -90,7 +85,7 @@ class Job:
     write_answers: WriteAnswers = "all"
     error: tuple[Port, int] | None = None
     reset: bool = False
-    reads: tuple[int, ...] = ()
+    reads: Mapping[str, int] = field(default_factory=dict)
     meanwhile: tuple[tuple[int, Literal["write", "end", "reset"], int, int], ...] = ()
     trace: Trace | None = None
     ports: tuple[int, int, int] = (WORD_BITS, WORD_BITS, WORD_BITS)
@@ -119,78 +114,4 @@ class Job:
             registers = (("write_answers", self.tells_memory, int(answers)), *registers)
         fields = asdict(replace(self, registers=registers, image=np.empty(0, np.uint32)))
         del fields["image"]
-        return fields
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Accesses on a bus: how many, and how many bytes they marked."""
-
-    words: int = 0
-    bytes: int = 0
-
-
-@dataclass(frozen=True)
-class JobResult:
-    """What came of a job.
-
-    Members
-    -------
-    status : the status register when the run had finished.
-    values : the registers in the job's ``reads``.
-    refused : addresses on the configuration port that were answered with an error, in order.
-    irq : the interrupt after the run, before and after it was acknowledged.
-    timed_out : the cycle limit came before the interrupt.
-    cycles : from the grant of the start write to the interrupt.
-    accesses : by port, region and direction; what is absent is zero.
-    violations : breaches of the bus protocol, by port (and ``cfg``).
-    memory : the memory after the run, as many words as the image had.
-    unknown_words : how many of them have unknown bits (0 in ``memory``), which is possible under Icarus only.
-    seconds, cpu_seconds : wall clock and processor time from the start write to the interrupt.
-    trace : (byte address, whether it is a write, be bits) of each traced access.
-    """
-
-    name: str
-    status: int
-    values: tuple[int, ...]
-    refused: tuple[int, ...]
-    irq: tuple[bool, bool]
-    timed_out: bool
-    cycles: int
-    accesses: Mapping[tuple[Port, Region, Direction], Access]
-    violations: Mapping[str, int]
-    memory: np.ndarray
-    unknown_words: int
-    seconds: float
-    cpu_seconds: float
-    trace: np.ndarray | None = field(default=None, repr=False)
-
-    def at(self, port: Port, region: Region, direction: Direction) -> Access:
-        """Accesses of one kind."""
-        return self.accesses.get((port, region, direction), Access())
-
-    @classmethod
-    def from_data(cls, data: dict[str, Any], memory: np.ndarray, trace: np.ndarray | None) -> "JobResult":
-        """From the test bench's plain data: counters come as lists over regions and directions."""
-        accesses = {
-            (port, region, direction): Access(*data["counters"][port][2 * r + d])
-            for port in PORTS
-            for r, region in enumerate(REGIONS)
-            for d, direction in enumerate(DIRECTIONS)
-        }
-        return cls(
-            name=data["name"],
-            status=data["status"],
-            values=tuple(data["values"]),
-            refused=tuple(data["refused"]),
-            irq=(data["irq"][0], data["irq"][1]),
-            timed_out=data["timed_out"],
-            cycles=data["cycles"],
-            accesses={key: value for key, value in accesses.items() if value != Access()},
-            violations=data["violations"],
-            memory=memory,
-            unknown_words=data["unknown_words"],
-            seconds=data["seconds"],
-            cpu_seconds=data["cpu_seconds"],
-            trace=trace,
-        )
+        return {**fields, "reads": list(self.reads.values())}

@@ -33,7 +33,6 @@ class Run:
     program, prediction : the schedule for the hardware, and what the model says about it.
     data : what the layer computes with.
     job : what the simulator is told.
-    stalls : what the registers in the job's ``reads`` count stalls of; the one before them counts all cycles.
     expected : the output [M, E, F].
     """
 
@@ -42,7 +41,6 @@ class Run:
     prediction: Prediction
     data: LayerData
     job: Job
-    stalls: tuple[str, ...]
     expected: "Future[NDArray[np.signedinteger]]"
 
 
@@ -100,7 +98,7 @@ def prepare(
         expected.set_result(expected_output(layer, data, requantisation))
     else:
         expected = references.submit(expected_output, layer, data, requantisation)
-    return Run(index, program, prediction, data, job, STALLS, expected)
+    return Run(index, program, prediction, data, job, expected)
 
 
 def rehearsal(program: Program, cycles: int) -> Job:
@@ -122,7 +120,7 @@ def _job(program: Program, name: str, image: NDArray[np.uint32], cycle_limit: in
         image=image,
         cycle_limit=cycle_limit,
         random=random,
-        reads=(addresses["cycles"], *(addresses[f"stall_{name}"] for name in STALLS)),
+        reads={name: addresses[name] for name in ("cycles", *(f"stall_{what}" for what in STALLS))},
         ports=(ports.I, ports.W, ports.O),
         tells_memory=addresses.get("write_answers"),
     )

@@ -12,13 +12,16 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.hwc.comparison import LayerResult, judge
+from cosim.device.device import LONG, VERY_LONG
+from cosim.device.job import Outcome
+from cosim.device.result import LayerResult
+from cosim.hwc.comparison import judge
 from cosim.hwc.divergence import divergences
-from cosim.hwc.jobs import Job, JobResult
+from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import LayerData, requantisation_for
 from cosim.hwc.preparation import Run, prepare, rehearsal
-from cosim.sim.build import LONG, REHEARSED_CYCLES, VERY_LONG
-from cosim.sim.runner import Bench, build_profiled, run_jobs
+from cosim.hwc.runner import Bench, build_profiled, run_jobs
+from cosim.simulator.verilator import REHEARSED_CYCLES
 from hwgen.export.cached import generated
 from hwgen.ir.document import write_atomically
 from hwgen.ir.hardware import Hardware
@@ -29,7 +32,7 @@ from hwgen.lower.hwc import Program, compile_layer
 from hwgen.model.hwc.cycles import least_cycles
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["LayerResult", "RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer"]
+__all__ = ["RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer"]
 
 EXPLAINED = 3
 """Layers of one HWC whose differences are traced: it takes a run of its own for each port, at least."""
@@ -67,7 +70,7 @@ def cosimulate(
     dump : folder for inputs, weights, biases and outputs of each layer.
     waves : folder for the waveforms, one file per layer.
     fast : build for long runs; else build in less time, with the design's assertions on. None: by how many cycles
-        the layers take, see `cosim.sim.build.LONG`.
+        the layers take, see `cosim.device.device.LONG`.
     progress : called with each result as it arrives.
     """
     numbers = range(len(schedules)) if streams is None else streams
@@ -170,10 +173,10 @@ class _OneBlock:
     def results(self, runs: list[Run]) -> dict[int, LayerResult]:
         """Simulate and judge: results by the runs' index."""
         results: dict[int, LayerResult] = {}
-        different: list[tuple[Run, JobResult]] = []
+        different: list[tuple[Run, Outcome]] = []
         by_name = {run.job.name: run for run in runs}
 
-        def arrived(outcome: JobResult) -> None:
+        def arrived(outcome: Outcome) -> None:
             run = by_name[outcome.name]
             if self.dump is not None:
                 output = run.program.output(outcome.memory)
@@ -214,7 +217,7 @@ class _OneBlock:
         """Whether the simulator's own loop runs the clock, as in all long runs."""
         return self.simulator == "verilator" and self.waves is None and self.bench in (None, "native")
 
-    def _once_more(self, job: Job) -> JobResult:
+    def _once_more(self, job: Job) -> Outcome:
         return run_jobs(self.text, [job], simulator=self.simulator, fast=self.fast)[0]
 
 

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.comparison import compared, different_elements, run_failures, unwanted
 from cosim.cluster.model import load_cluster
-from cosim.cluster.results import dram_depth
+from cosim.cluster.preparation import INTERRUPT_CYCLES
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.device import LONG, dram_depth
+from cosim.device.judge import compared, different_elements, run_failures, unwanted
+from cosim.device.result import LayerResult, NodeResult
 from cosim.dma.dram import Region
-from cosim.hwc.comparison import LayerResult
 from cosim.hwc.layer_data import LayerData
 from cosim.hwc.results import dump_layer
-from cosim.network.nodes import NodeResult, compared_vector
+from cosim.network.nodes import compared_vector
 from cosim.network.on_hwc import RanLayer
 from cosim.network.run import LayerSample, NetworkRun, run_program
-from cosim.sim.build import LONG
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
@@ -199,12 +199,14 @@ class _Runner:
         for layer, prediction, took, sample in zip(stretch.layers, predictions, parts, run.layers, strict=True):
             ran.append(self._layer(layer, prediction, took.cycles, sample, number, tensors))
             self._progress()
-        fetched = sum((Access(**one) for (kind, _), one in run.whole.dram.items() if kind is OperandTag.P), Access())
+        fetched = sum(
+            (Access(**one) for (kind, _), one in run.whole.only.dram.items() if kind is OperandTag.P), Access()
+        )
         predicted = stretch.program.fetched(self._port)
         mine = replace(predicted, elements=0)
         failures = [] if fetched == mine else [f"program: {fetched}, predicted {mine}"]
         regions = [Region(*one) for layer in stretch.layers for one in layer.part.dram_regions]
-        failures += [*unwanted(regions, run.whole), *run_failures(run.whole)]
+        failures += [*unwanted(regions, run.whole.only.unwanted), *run_failures(run.whole, INTERRUPT_CYCLES)]
         measured = replace(fetched, elements=fetched.bytes // WORD_BYTES)
         whole = run.whole
         return RanProgram(
@@ -218,7 +220,7 @@ class _Runner:
             tuple(failures),
             tuple(part.busy for part in parts),
             times.busy,
-            {queue: whole.registers[f"busy_{queue}"] for queue in times.busy},
+            {queue: whole.only.registers[f"busy_{queue}"] for queue in times.busy},
         )
 
     def _layer(
@@ -236,7 +238,7 @@ class _Runner:
         if isinstance(part, LayerPart):
             count = compared(part.program.schedule, prediction.counts, prediction.hwcs, sample.tcdm, sample.dram)
         else:
-            count = compared_vector(part, prediction.counts, sample.tcdm, sample.dram)
+            count = compared_vector(prediction.counts, sample.tcdm, sample.dram, apart=part.apart)
         measures = {
             "predicted": count.predicted,
             "measured": count.measured,

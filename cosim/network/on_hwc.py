@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult, NodeResult
 from cosim.hwc.results import RunnableProgram, cosimulate_programs
-from cosim.network.nodes import NodeResult
 from hwgen.export.cached import generated
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.golden.quantised.sums import planes

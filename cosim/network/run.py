@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.preparation import WATCHDOG
-from cosim.cluster.run import ClusterJob, ClusterResult, TcdmCounts, regions, run_cluster, tcdm_counts, tcdm_words
+from cosim.cluster.run import run_clusters, tcdm_counts, tcdm_words, unit_controls
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.job import Accesses, Job, Outcome, Unit
 from cosim.dma.dram import Counted, Region, dram_counts
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
@@ -26,12 +27,12 @@ class LayerSample:
     Members
     -------
     cycles : from where all before it was done to where all of it was.
-    tcdm, dram : what was counted in this time, as in `ClusterResult`; without the program.
+    tcdm, dram : what was counted in this time, as in `UnitOutcome`; without the program.
     memory, shared : the DRAM and the TCDM after it; of the TCDM nothing where the output does not stay there.
     """
 
     cycles: int
-    tcdm: TcdmCounts
+    tcdm: Accesses
     dram: Counted
     memory: NDArray[np.uint32]
     shared: NDArray[np.uint32]
@@ -42,7 +43,7 @@ class NetworkRun:
     """A run of a program: its layers, and the whole."""
 
     layers: tuple[LayerSample, ...]
-    whole: ClusterResult
+    whole: Outcome
 
 
 def run_program(
@@ -61,22 +62,21 @@ def run_program(
     Parameters
     ----------
     image : the DRAM, with the program's words in it.
-    random, axi_stalls, tcdm_stalls, timing, cycle_limit : see `ClusterJob`.
+    random, axi_stalls, tcdm_stalls, timing, cycle_limit : see `Job`.
     """
     fetched = Region(program.address, program.address + WORD_BYTES * len(program.words), OperandTag.P)
-    job = ClusterJob(
+    job = Job(
         name=f"{len(program.parts)} layers",
         image=image,
-        registers={**program.settings, "watchdog": WATCHDOG},
+        units=(Unit({**program.settings, "watchdog": WATCHDOG}, dram=(fetched,)),),
         cycle_limit=cycle_limit,
         random=random,
         axi_stalls=axi_stalls,
         tcdm_stalls=tcdm_stalls,
         timing=timing,
-        dram_regions=(fetched,),
     )
     watch = _Watch(model, program.parts, fetched, len(image))
-    whole = run_cluster(model, job, watch.layer_begins)
+    whole = run_clusters(model, job, watch.layer_begins)
     watch.sample(whole)
     return NetworkRun(tuple(watch.samples), whole)
 
@@ -87,29 +87,29 @@ class _Watch:
     def __init__(self, model: SimulatedCluster, parts: Sequence[Part], fetched: Region, words: int) -> None:
         self._model, self._parts, self._fetched, self._words = model, parts, fetched, words
         self._begun = 0
-        self._before: tuple[int, TcdmCounts, Counted] = (0, {}, {})
+        self._before: tuple[int, Accesses, Counted] = (0, {}, {})
         self.samples: list[LayerSample] = []
 
     def layer_begins(self) -> None:
         """All before is done."""
         model = self._model
-        now = model.get("cycles"), tcdm_counts(model), dram_counts(model)
+        now = model.harness.get("cycles"), tcdm_counts(model), dram_counts(model.harness)
         if self._begun:
-            self._add(now, model.read(self._words))
+            self._add(now, model.harness.read(self._words))
         self._before = now
         part = self._parts[self._begun]
         self._begun += 1
         tensors = [Region(*one) for one in part.dram_regions]
-        model.set(recount=1, **regions(part.tcdm_regions, [*tensors, self._fetched]))
-        model.run(1)
-        model.set(recount=0)
+        model.harness.set(recount=1, **unit_controls([Unit({}, part.tcdm_regions, (*tensors, self._fetched))]))
+        model.harness.run(1)
+        model.harness.set(recount=0)
 
-    def sample(self, whole: ClusterResult) -> None:
+    def sample(self, whole: Outcome) -> None:
         """The last layer, after the run."""
         if self._begun:
-            self._add((whole.cycles, whole.tcdm, whole.dram), whole.memory)
+            self._add((whole.cycles, whole.only.tcdm, whole.only.dram), whole.memory)
 
-    def _add(self, now: tuple[int, TcdmCounts, Counted], memory: NDArray[np.uint32]) -> None:
+    def _add(self, now: tuple[int, Accesses, Counted], memory: NDArray[np.uint32]) -> None:
         cycles, tcdm, dram = self._before
         words = {
             key: (count - tcdm.get(key, (0, 0))[0], size - tcdm.get(key, (0, 0))[1])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.dma.dram import Unwanted
+from cosim.device.judge import breaches, different_elements, ended_with, no_end, unwanted
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.data import NetworkData
 from cosim.pipeline.run import AccessError, PipelineJob, PipelineResult, run_pipelines, sizes_for
@@ -179,26 +179,20 @@ def job_of(run: StackRun) -> PipelineJob:
 def compare(run: StackRun, result: PipelineResult) -> StackResult:
     """Compare a run's result with the model and the reference."""
     measured, apart = _measured(run, result)
-    failures = []
-    for kind, expected in asdict(run.traffic).items():
-        got = getattr(measured, kind)
-        if got != expected:
-            failures.append(f"{kind}: {got} bytes, {expected} predicted")
+    failures = [
+        f"{kind}: {getattr(measured, kind)} bytes, predicted {expected}"
+        for kind, expected in asdict(run.traffic).items()
+        if getattr(measured, kind) != expected
+    ]
     if not result.ended:
-        failures.append(f"not finished after {result.total} cycles")
-    bad = [status for status in result.status if status != Status.DONE]
-    if bad:
-        failures.append(f"status {bad[0]:#06x}")
-    for name in ("twice", "beyond", "refused", "violations"):
-        if getattr(result, name):
-            failures.append(f"{name}: {getattr(result, name)}")
+        failures.append(no_end(result.total))
+    failures += [ended_with({"status": status}) for status in result.status if status != Status.DONE][:1]
+    failures += [
+        f"{name}: {getattr(result, name)}" for name in ("twice", "beyond", "refused") if getattr(result, name)
+    ]
+    failures += breaches({"axi": result.violations})
     failures += _at_dram(run, result)
-    if result.unwanted != Unwanted():
-        bursts, beats = result.unwanted.bursts, result.unwanted.beats
-        failures.append(
-            f"DRAM: {bursts} bursts and {beats} beats that the program does not ask for, the first at "
-            f"{result.unwanted.address:#x}"
-        )
+    failures += unwanted((), result.unwanted)
     left = [name for name, count in result.streams.items() if count.left]
     if left:
         failures.append(f"segments left over: {', '.join(left)}")
@@ -212,7 +206,7 @@ def _at_dram(run: StackRun, result: PipelineResult) -> list[str]:
         return []
     predicted = dram_counts(run.program, run.images.layout, run.dram)
     return [
-        f"{stream}: {result.dram.get(stream, Access())} at the DRAM, {expected} predicted"
+        f"{stream} at dram: {result.dram.get(stream, Access())}, predicted {expected}"
         for stream, expected in predicted.items()
         if result.dram.get(stream, Access()) != expected
     ]
@@ -223,19 +217,15 @@ def _written(run: StackRun) -> list[int]:
 
 
 def _differences(run: StackRun, result: PipelineResult, number: int) -> list[str]:
-    """The number of wrong bytes of an output map, and the position of the first."""
+    """Whether an output map is not the reference's, or was not written whole."""
     plan = run.program.plan
     one, base = plan.by_number[number], run.images.regions[number]
     expected = in_scan_order(run.expected[one.name], plan.axis)
-    got, there = (array[base : base + expected.size] for array in (result.memory, result.written))
-    wrong = np.flatnonzero((got != expected) | ~there)
-    if not wrong.size:
-        return []
-    pixel, channel = divmod(int(wrong[0]), one.channels)
-    line, column = divmod(pixel, one.columns)
-    what = f"{got[wrong[0]]} instead of {expected[wrong[0]]}" if there[wrong[0]] else "missing"
-    where = f"line {line}, column {column}, channel {channel}"
-    return [f"{one.name}: {wrong.size} of {expected.size} wrong, first {where}: {what}"]
+    got, there = result.memory[base : base + expected.size], result.written[base : base + expected.size]
+    shape = one.lines, one.columns, one.channels
+    return different_elements(
+        got.reshape(shape), expected.reshape(shape), one.name, "line, column, channel", there.reshape(shape)
+    )
 
 
 def _measured(run: StackRun, result: PipelineResult) -> tuple[Traffic, int]:

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from cosim.dma.dram import Unwanted
 from cosim.pipeline.build import PipelineBuild
-from cosim.pipeline.wrapper import TOP, Sizes
-from cosim.sim.build import launch
-from cosim.sim.requests import test_request
+from cosim.pipeline.wrapper import Sizes
 from hwgen.arch.dram import Dram, ticks
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.pipeline.movers import id_bits, movers_of
@@ -26,8 +24,7 @@ from hwgen.lower.pipeline.dram_counts import all_runs
 from hwgen.lower.pipeline.images import Images, Segment
 from hwgen.lower.pipeline.movers import load_settings, settings_by_tile
 from hwgen.lower.pipeline.program import PipelineProgram
-from hwgen.tools.processes import completed
-from hwgen.tools.toolchain import ToolError, environment
+from hwgen.tools.toolchain import ToolError
 
 __all__ = [
     "AccessError",
@@ -170,7 +167,6 @@ class PipelineResult:
 
 def run_pipelines(build: PipelineBuild, jobs: Sequence[PipelineJob]) -> list[PipelineResult]:
     """Run jobs: those on different pipelines at the same time, those on the same one after the other."""
-    simulator = build.make()
     results: dict[int, PipelineResult] = {}
     waiting = list(enumerate(jobs))
     while waiting:
@@ -182,23 +178,10 @@ def run_pipelines(build: PipelineBuild, jobs: Sequence[PipelineJob]) -> list[Pip
             folder = Path(name)
             for _, job in now.values():
                 _write(folder, build.pipelines[job.pipeline][0], job)
-            _simulate(build, simulator, folder)
+            build.run(folder)
             for number, job in now.values():
                 results[number] = _read(folder, build.pipelines[job.pipeline][0], job)
     return [results[number] for number in range(len(jobs))]
-
-
-def _simulate(build: PipelineBuild, simulator: Path, folder: Path) -> None:
-    """Run what is in a folder, by the simulator itself or from cocotb; `ToolError` if it fails."""
-    files = f"+folder={folder}"
-    if build.bench:
-        request = test_request(build.simulator, simulator, folder, "cosim.pipeline.tb_pipeline", TOP)
-        launch({**request, "plusargs": [files]}, folder)
-        return
-    command = [str(simulator)] if build.simulator == "verilator" else ["vvp", "-n", str(simulator)]
-    status, printed = completed([*command, files], environment(build.simulator))
-    if status:
-        raise ToolError(f"{build.simulator}: the simulation failed: {printed[-300:]}")
 
 
 def sizes_for(jobs: Sequence[PipelineJob]) -> Sizes:

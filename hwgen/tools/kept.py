@@ -43,8 +43,7 @@ __all__ = [
 ]
 
 ROOMS = {
-    "builds": "simulators of HWCs, DMAs and clusters",
-    "pipeline": "simulators of pipelines",
+    "builds": "simulators of HWCs, DMAs, clusters and pipelines",
     "verilog": "generated Verilog",
     "plans": "schedules of sweeps",
     "synthesis": "areas and clocks",

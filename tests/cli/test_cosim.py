@@ -13,7 +13,7 @@ import yaml
 
 import hwgen.cli.commands.cosim
 from cosim.cluster.results import cosimulate_clusters
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from cosim.hwc.results import cosimulate
 from hwgen.cli.commands.cosim import print_comparison
 from hwgen.cli.console import CYCLES_NOTE

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import hwgen.cli.commands.demo
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.hwc import compile_layer

@@ -134,7 +134,7 @@ def test_imports_point_one_way() -> None:
         ("hwgen.cli.console", "import hwgen.papers", "1: hwgen.cli may not import hwgen.papers"),
         ("hwgen.cli.console", "import hwgen.studies", "1: hwgen.cli may not import hwgen.studies"),
         ("hwgen.studies.sweep.run", "import hwgen.papers", "1: hwgen.studies may not import hwgen.papers"),
-        ("cosim.sim.runner", "import hwgen.cli", "1: cosim may not import hwgen.cli"),
+        ("cosim.hwc.runner", "import hwgen.cli", "1: cosim may not import hwgen.cli"),
         ("hwgen.golden.convolution", "from . import ir", "1: relative import"),
         ("hwgen.model.nest.traffic", "import requests", "1: hwgen.model may not import requests"),
     ],

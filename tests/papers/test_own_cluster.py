@@ -7,7 +7,7 @@ import pytest
 
 import hwgen.papers.own_cluster_rtl
 from cosim.cluster.preparation import prepare_cluster
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware
@@ -124,8 +124,9 @@ def pretended(cycles: int, *, equal: bool = True) -> Callable[..., list[LayerRes
         busy = {"busy_load": 30, "busy_store": 12}
         return [
             LayerResult(
-                task.program.schedule, "verilator", task.counts, task.counts, equal, True, cycles, cycles, 1.0,
-                stalls=busy, failures=() if equal else ("I differs",),
+                task.program.schedule, "verilator", 1.0, predicted=task.counts, measured=task.counts, equal=equal,
+                output_exact=True, predicted_cycles=cycles, cycles=cycles, stalls=busy,
+                failures=() if equal else ("I differs",),
             )
             for task in tasks
         ]  # fmt: skip

@@ -1,6 +1,6 @@
 // What one master of an AXI4 interconnect moves, counted beside its port: nothing here is in its way.
 //
-// Written independently of the generator. A burst is counted as the region that its address is in, with its blocks and
+// Written independently of the generator. A burst is counted as what the region is that its address is in, with its blocks and
 // rows as the DRAM has them (see `dram`): each stream, by its ID, has open rows of its own.
 
 `default_nettype none
@@ -8,7 +8,7 @@
 
 module axi_watch #(
     parameter int DataBits = 64,
-    parameter int Regions = 6
+    parameter int Regions = 8
 ) (
     input wire clk,
     input wire clear,
@@ -29,16 +29,17 @@ module axi_watch #(
     input wire                  arready,
     input wire [          12:0] read_used,   // bytes that the burst accepted one cycle ago was wanted for
 
-    // First byte address of each region, and the one after its last, from bit 0 up.
+    // See `dram`.
     input wire [32*Regions-1:0] region_base,
     input wire [32*Regions-1:0] region_end,
+    input wire [ 4*Regions-1:0] region_kind,
     input wire [          31:0] geometry     // see `dram`
 );
 
   localparam int Low = $clog2(DataBits / 8);
-  localparam int Kinds = 2 * (Regions + 1);
+  localparam int Kinds = 32;
 
-  // Counters, index {region, write}; the last region is elsewhere.
+  // Counters, index {kind, write}, as those of the DRAM.
   logic [47:0] bytes[Kinds];
   logic [47:0] beats[Kinds];
   logic [47:0] bursts[Kinds];
@@ -47,10 +48,10 @@ module axi_watch #(
   logic [47:0] row_misses[Kinds];
   logic [31:0] worst_read, worst_write;  // most cycles that an address waited
 
-  function automatic logic [7:0] region_of(input logic [31:0] at);
-    region_of = 8'(Regions);
+  function automatic logic [7:0] kind_of(input logic [31:0] at);
+    kind_of = 8'd15;
     for (int i = Regions - 1; i >= 0; i--)
-      if (at >= region_base[32*i+:32] && at < region_end[32*i+:32]) region_of = 8'(i);
+      if (at >= region_base[32*i+:32] && at < region_end[32*i+:32]) kind_of = 8'(region_kind[4*i+:4]);
   endfunction
 
   // Of each stream: where its last burst ended, and its open rows by bank.
@@ -127,7 +128,7 @@ module axi_watch #(
       if (reads_wait > worst_read) worst_read <= reads_wait;
       if (writes_wait > worst_write) worst_write <= writes_wait;
       if (arvalid && arready) begin
-        at = {region_of(araddr)[6:0], 1'b0};
+        at = {kind_of(araddr)[6:0], 1'b0};
         enter(arid, araddr, arlen, at);
         fresh_id <= arid;
         fresh_kind <= at;
@@ -151,7 +152,7 @@ module axi_watch #(
         if (wlast) w_out <= w_out + 5'd1;
       end
       if (awvalid && awready) begin
-        at = {region_of(awaddr)[6:0], 1'b1};
+        at = {kind_of(awaddr)[6:0], 1'b1};
         enter(awid, awaddr, awlen, at);
         w_kind[w_in] <= at;
         w_id[w_in] <= awid;

@@ -22,7 +22,7 @@ module harness #(
   localparam int Ports = 3 * Hwcs + 2 * Moves;    // of a cluster's memory
   localparam int WidthHwc = WidthI + WidthW + WidthO;
   localparam int Bits = Hwcs * WidthHwc + 32 * 2 * Moves;
-  localparam int Regions = 6;                     // of the DRAM, and of each TCDM
+  localparam int Regions = 8;                     // of the DRAM, and of each TCDM
   localparam int Rings = 4;
 
   // Driven by the test bench.
@@ -48,6 +48,9 @@ module harness #(
   logic [        31:0] axi_error_address = 32'd0;
   logic [32*Regions*Clusters-1:0] dram_region_base = '0;  // see `axi_watch`, for each cluster
   logic [32*Regions*Clusters-1:0] dram_region_end = '0;
+  logic [ 4*Regions*Clusters-1:0] dram_region_kind = '0;
+  logic [32*Clusters-1:0] program_first = '0;   // byte address of each cluster's program, and the one after it
+  logic [32*Clusters-1:0] program_end = '0;
   logic [32*Rings*Clusters-1:0]   tcdm_region_base = '0;  // see `tcdm_watch`, for each cluster
   logic [32*Rings*Clusters-1:0]   tcdm_region_end = '0;
 
@@ -70,6 +73,8 @@ module harness #(
   logic [15:0] block_time;
   logic [1:0] axi_errors, code;
   logic [32*Regions*Clusters-1:0] dram_from, dram_to;
+  logic [4*Regions*Clusters-1:0] dram_kind;
+  logic [32*Clusters-1:0] program_from, program_to;
   logic [32*Rings*Clusters-1:0] tcdm_from, tcdm_to;
   always_ff @(posedge clk) begin
     rst_now   <= rst;
@@ -90,6 +95,9 @@ module harness #(
       code_at    <= axi_error_address;
       dram_from  <= dram_region_base;
       dram_to    <= dram_region_end;
+      dram_kind  <= dram_region_kind;
+      program_from <= program_first;
+      program_to <= program_end;
       tcdm_from  <= tcdm_region_base;
       tcdm_to    <= tcdm_region_end;
     end
@@ -211,8 +219,8 @@ module harness #(
   generate
     for (c = 0; c < Clusters; c = c + 1) begin : clusters
       // What the cluster's program wants: of the bursts at its port, and of those that the DRAM has of it.
-      wire [31:0] program_from = dram_from[32*(Regions*c+Regions-1)+:32];
-      wire [31:0] program_to = dram_to[32*(Regions*c+Regions-1)+:32];
+      wire [31:0] first = program_from[32*c+:32];
+      wire [31:0] stop = program_to[32*c+:32];
       wire [12:0] used_here;
       descriptor_runs #(
           .DataBits(DataBits),
@@ -221,10 +229,10 @@ module harness #(
           .clk(clk),
           .clear(clear_now),
           .in_program(1'b1),
-          .first_word(program_from >> 2),
-          .end_word(program_to >> 2),
-          .program_first(program_from),
-          .program_end(program_to),
+          .first_word(first >> 2),
+          .end_word(stop >> 2),
+          .program_first(first),
+          .program_end(stop),
           .taken(dut.of_axi__arvalid[c] && dut.of_axi__arready[c]),
           .id(dut.of_axi__arid[2*c+:2]),
           .address(dut.of_axi__araddr[32*c+:32]),
@@ -241,10 +249,10 @@ module harness #(
           .clk(clk),
           .clear(clear_now),
           .in_program(1'b1),
-          .first_word(program_from >> 2),
-          .end_word(program_to >> 2),
-          .program_first(program_from),
-          .program_end(program_to),
+          .first_word(first >> 2),
+          .end_word(stop >> 2),
+          .program_first(first),
+          .program_end(stop),
           .taken(arvalid && arready && 32'(arid) >> 2 == c),
           .id(arid[1:0]),
           .address(araddr),
@@ -277,6 +285,7 @@ module harness #(
           .read_used(used_here),
           .region_base(dram_from[32*Regions*c+:32*Regions]),
           .region_end(dram_to[32*Regions*c+:32*Regions]),
+          .region_kind(dram_kind[4*Regions*c+:4*Regions]),
           .geometry(dram_shape)
       );
 `ifdef SLOW_TCDM  // the memories of the clusters are `slow_tcdm`
@@ -292,8 +301,13 @@ module harness #(
         localparam int Before = g % 3 == 0 ? 0 : g % 3 == 1 ? WidthI : WidthI + WidthW;
         localparam int Width = g < 3 * Hwcs ? OfHwc : 32;
         localparam int At = g < 3 * Hwcs ? g / 3 * WidthHwc + Before : Hwcs * WidthHwc + 32 * (g - 3 * Hwcs);
+`ifdef SLOW_TCDM
+        wire pass = dut.clusters[c].cluster.tcdm.pass[g];
+`else
+        wire pass = 1'b1;
+`endif
         tcdm_watch #(
-            .Bytes(Width / 8),
+            .Width(Width),
             .Regions(Rings)
         ) port (
             .clk(clk),
@@ -303,6 +317,10 @@ module harness #(
             .add(dut.clusters[c].cluster.tcdm__add[32*g+:32]),
             .wen(dut.clusters[c].cluster.tcdm__wen[g]),
             .be(dut.clusters[c].cluster.tcdm__be[At/8+:Width/8]),
+            .wdata(dut.clusters[c].cluster.tcdm__wdata[At+:Width]),
+            .pass(pass),
+            .only_reads(g >= 3 * Hwcs ? g >= 3 * Hwcs + Moves : g % 3 != 2),
+            .only_writes(g >= 3 * Hwcs && g < 3 * Hwcs + Moves),
             .region_base(tcdm_from[32*Rings*c+:32*Rings]),
             .region_end(tcdm_to[32*Rings*c+:32*Rings])
         );

@@ -1,6 +1,6 @@
 // A cluster's memory whose ports let requests through at random: in the place of `cluster_tcdm`, which is inside.
 //
-// A request that has been let through stays until the memory grants it. The harness sets the first three variables.
+// The harness sets the first three variables.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -27,9 +27,9 @@ module slow_tcdm #(
 
   logic               forget;      // begin anew
   logic [       31:0] seed;        // not 0
-  logic [8*Ports-1:0] stall_rate;  // of each port: so many cycles in 256 do not let a request through
+  logic [8*Ports-1:0] stall_rate;  // of each port: see `stalls`
 
-  logic [Ports-1:0] pass;
+  wire [Ports-1:0] pass;
   wire  [Ports-1:0] granted;
   assign ports__gnt = granted & pass;
 
@@ -49,27 +49,17 @@ module slow_tcdm #(
       .conflicts(conflicts)
   );
 
-  function automatic logic [31:0] xorshift(input logic [31:0] x);
-    logic [31:0] y;
-    y = x ^ (x << 13);
-    y = y ^ (y >> 17);
-    return y ^ (y << 5);
-  endfunction
-
   genvar g;
   generate
     for (g = 0; g < Ports; g = g + 1) begin : ports
-      wire [ 7:0] rate = stall_rate[8*g+:8];
-      logic [31:0] random;
-      always_ff @(posedge clk) begin
-        if (forget) begin
-          random  <= seed ^ (32'h9e3779b1 * (g + 1));
-          pass[g] <= 1'b1;
-        end else if (rate != 8'd0) begin
-          random  <= xorshift(random);
-          pass[g] <= (pass[g] && !(ports__req[g] && granted[g])) || random[7:0] >= rate;
-        end
-      end
+      stalls stalls (
+          .clk(clk),
+          .clear(forget),
+          .random_start(seed ^ (32'h9e3779b1 * (g + 1))),
+          .rate(stall_rate[8*g+:8]),
+          .accept(ports__req[g] && ports__gnt[g]),
+          .pass(pass[g])
+      );
     end
   endgenerate
 

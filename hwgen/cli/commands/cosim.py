@@ -8,10 +8,9 @@ import typer
 
 from cosim.cluster.generated import read_clusters
 from cosim.cluster.results import cosimulate_clusters
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult, NodeResult
 from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
-from cosim.network.nodes import NodeResult
 from cosim.system.results import cosimulate_systems
 from hwgen.cli.clusters import ClustersOption, PartitionOption, Sharing, sharing_of
 from hwgen.cli.console import (

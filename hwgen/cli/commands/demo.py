@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from hwgen.cli.commands.cosim import Jobs, print_comparison, print_failures, run, save_results
 from hwgen.cli.commands.generate.folders import write_made
 from hwgen.cli.commands.generate.generate import make_hardware

@@ -14,11 +14,12 @@ import hwgen.gateware
 import hwgen.ir
 import hwgen.lower
 import hwgen.model
-from cosim.cluster.results import dram_depth
-from cosim.sim.build import HARNESS
-from cosim.system.model import SystemModel, load_system
-from cosim.system.results import judge_system, prepare_system
-from cosim.system.run import run_system
+from cosim.cluster.run import run_clusters
+from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.device import HARNESS, dram_depth
+from cosim.device.judge import judge
+from cosim.system.model import load_system
+from cosim.system.results import prepare_system
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.system import SystemParameters
 from hwgen.ir.document import InputError
@@ -185,7 +186,7 @@ class _Loaded:
         self._campaign, self._wanted, self._fast = campaign, wanted, fast
 
     @cached_property
-    def _model(self) -> SystemModel:
+    def _model(self) -> SimulatedCluster:
         """The model with a DRAM for the largest mapping, so that one build serves all."""
         campaign, hardware = self._campaign, self._campaign.hardware
         programs = [compile_system(one, hardware, campaign.clusters, by, serial=True) for one, by in self._wanted]
@@ -197,7 +198,7 @@ class _Loaded:
         """Run a mapping, and compare counts and outputs."""
         schedule, partition = candidate
         task = prepare_system(schedule, self._campaign.hardware, self._campaign.clusters, partition, serial=True)
-        result = judge_system(task, run_system(self._model, task.job))
+        result = judge(task.wanted, run_clusters(self._model, task.job))
         return {
             "measured": result.cycles,
             "passed": result.passed,

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from cosim.cluster.results import cosimulate_clusters
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from hwgen.cli.console import claim_folder, note, printable, progress, size_text
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.level import DRAM, LOCAL, TCDM

@@ -11,8 +11,8 @@ import hwgen.ir
 import hwgen.lower
 import hwgen.model
 from cosim.cluster.results import cosimulate_clusters
-from cosim.hwc.comparison import LayerResult
-from cosim.sim.build import HARNESS
+from cosim.device.device import HARNESS
+from cosim.device.result import LayerResult
 from cosim.system.results import cosimulate_systems
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hardware_file import load_hardware

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.comparison import judge_cluster
 from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import prepare_cluster
-from cosim.cluster.results import dram_depth
-from cosim.cluster.run import run_cluster
-from cosim.hwc.comparison import LayerResult
+from cosim.cluster.run import run_clusters
+from cosim.device.device import dram_depth
+from cosim.device.judge import judge
+from cosim.device.result import LayerResult
 from cosim.hwc.layer_data import LayerData
 from cosim.pipeline.comparison import StackResult, prepare, run_stacks
 from cosim.pipeline.data import NetworkData, random_network_data
@@ -215,8 +215,8 @@ def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *,
         schedule = search_cluster(layer, hardware).schedule
         task = prepare_cluster(schedule, hardware, data=values)
         model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=fast)
-        outcome = run_cluster(model, task.job)
-        results.append(judge_cluster(task, outcome))
+        outcome = run_clusters(model, task.job)
+        results.append(judge(task.wanted, outcome))
         maps[row.name] = task.program.output(outcome.memory)
     return LayeredRun(hardware, tuple(results), maps, left_out)
 

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from cosim.hwc.comparison import LayerResult
+from cosim.device.device import HARNESS, LONG, VERY_LONG
+from cosim.device.result import LayerResult
 from cosim.hwc.layer_data import randomly_requantised
 from cosim.hwc.preparation import rehearsal
 from cosim.hwc.results import cosimulate
-from cosim.sim.build import HARNESS, LONG, REHEARSED_CYCLES, VERY_LONG, Build, build
-from cosim.sim.runner import build_profiled, depth_for
+from cosim.hwc.runner import build_profiled, depth_for, hwc_device
+from cosim.simulator.registry import simulator_for
+from cosim.simulator.verilator import REHEARSED_CYCLES
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cached import generated
@@ -316,7 +318,8 @@ def build_task(wanted: tuple[tuple[Row, str], ...], *, tell: Callable[[Any], Non
         if cycles > VERY_LONG:
             build_profiled(text, rehearsal(program, REHEARSED_CYCLES))
         else:
-            build(Build(text, depth_log2=depth, ports=(ports.I, ports.W, ports.O), fast=cycles > LONG))
+            device = hwc_device(text, depth, (ports.I, ports.W, ports.O))
+            simulator_for("verilator", fast=cycles > LONG).build(device, "bench")
     return wanted
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 import cosim.pipeline
 import hwgen.lower.pipeline
-from cosim.pipeline.build import HARNESS, PipelineBuild
+from cosim.device.device import HARNESS
+from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.comparison import StackRun, compare, job_of, prepare
 from cosim.pipeline.data import random_network_data
 from cosim.pipeline.pace import pace_of, pace_on_dram

@@ -13,7 +13,7 @@ import pytest
 import cosim.cluster.results
 from cosim.cluster.interpreter import Machine
 from cosim.cluster.preparation import ClusterTask
-from cosim.cluster.run import ClusterJob
+from cosim.device.job import Job
 from hwgen.export.cached import generated_cluster
 from hwgen.ir.hardware import save_hardware
 from hwgen.ir.schedule import save_schedule
@@ -39,7 +39,7 @@ class NotSimulated(Exception):
     """In the stead of a simulation."""
 
 
-Asked = tuple[str | None, list[ClusterJob]]
+Asked = tuple[str | None, list[Job]]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]:
 
     def ask(run: Run, *arguments: object) -> Asked:
         texts: list[str | None] = []
-        jobs: list[ClusterJob] = []
+        jobs: list[Job] = []
         real = cosim.cluster.results.prepare_cluster
 
         def prepare(*schedule: Any, **options: Any) -> Any:
@@ -82,7 +82,7 @@ def test_the_simulator_is_asked_for_the_same_run_to_the_byte(
     ours, theirs = ([replace(job, name=job.name.partition(":")[2]) for job in jobs] for jobs in (ours, theirs))
     assert len(ours) == len(theirs) == CASES
     for one, two in zip(ours, theirs, strict=True):
-        for field in fields(ClusterJob):
+        for field in fields(Job):
             assert np.array_equal(getattr(one, field.name), getattr(two, field.name)), field.name
 
 

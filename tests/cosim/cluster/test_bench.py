@@ -6,14 +6,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.cluster.bench import run_in_bench
-from cosim.cluster.comparison import judge_cluster
 from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import ClusterTask, prepare_cluster
-from cosim.cluster.run import ClusterResult, run_cluster
+from cosim.cluster.run import run_clusters
+from cosim.device.job import Outcome
+from cosim.device.judge import judge
 from hwgen.arch.dram import Dram
 from hwgen.ir.schedule import Schedule
 from hwgen.tools.toolchain import Simulator
+from tests.cosim.benches import clusters_in_bench
 from tests.cosim.cluster.test_faults import HARDWARE, PARAMETERS, SCHEDULE
 from tests.random.clusters import cluster_schedules
 
@@ -37,9 +38,9 @@ def tasks(simulator: Simulator) -> list[ClusterTask]:
     ]
 
 
-def same(one: ClusterResult, other: ClusterResult) -> None:
+def same(one: Outcome, other: Outcome) -> None:
     """All but the seconds, and every word of the DRAM."""
-    for field in fields(ClusterResult):
+    for field in fields(Outcome):
         if field.name == "memory":
             np.testing.assert_array_equal(one.memory, other.memory)
         elif field.name != "seconds":
@@ -53,13 +54,15 @@ def test_cocotb_counts_what_the_run_loop_counts(simulator: Simulator, request: p
     given = tasks(simulator)
     assert {task.program.hardware for task in given} == {PARAMETERS}  # which other tests simulate as well
     jobs = [task.job for task in given]
-    benched = run_in_bench(PARAMETERS, jobs, simulator=simulator, dram_log2=DEPTHS[simulator])
-    looped = [run_cluster(load_cluster(PARAMETERS, dram_log2=DEPTHS["verilator"]), job) for job in jobs]
+    benched = clusters_in_bench(PARAMETERS, jobs, simulator=simulator, dram_log2=DEPTHS[simulator])
+    looped = [run_clusters(load_cluster(PARAMETERS, dram_log2=DEPTHS["verilator"]), job) for job in jobs]
     for task, one, other in zip(given, benched, looped, strict=True):
         same(one, other)
-        assert judge_cluster(task, one, simulator).passed
+        assert judge(task.wanted, one, simulator).passed
     assert benched[1].cycles > benched[0].cycles
-    assert any(benched[0].waits.values())
-    wrong = replace(benched[0], registers={**benched[0].registers, "cycles": benched[0].cycles})
-    (line,) = judge_cluster(given[0], wrong, simulator).failures
+    assert any(benched[0].only.waits.values())
+    unit = benched[0].only
+    more = replace(unit, registers={**unit.registers, "cycles": unit.cycles})
+    wrong = replace(benched[0], units=(more,))
+    (line,) = judge(given[0].wanted, wrong, simulator).failures
     assert line == f"register cycles: {benched[0].cycles} cycles, outside {benched[0].cycles - 1}"

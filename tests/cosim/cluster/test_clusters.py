@@ -10,9 +10,10 @@ import pytest
 import hwgen.lower.cluster.program
 from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import ClusterTask, prepare_cluster
-from cosim.cluster.results import cosimulate_clusters, dram_depth
-from cosim.cluster.run import run_cluster
-from cosim.hwc.comparison import LayerResult
+from cosim.cluster.results import cosimulate_clusters
+from cosim.cluster.run import run_clusters
+from cosim.device.device import dram_depth
+from cosim.device.result import LayerResult
 from hwgen.arch.commands import Opcode
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.errors import ClusterError
@@ -220,8 +221,8 @@ def test_an_error_of_one_who_reads_for_others_stops_all_of_them() -> None:
     model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=False)
     weights = task.program.placement.W
     first = weights.physical(weights.stays[0].low)
-    outcome = run_cluster(model, replace(task.job, tcdm_error=("hwc0_w", first)))
-    assert ClusterError(outcome.error) is ClusterError.HWC
+    outcome = run_clusters(model, replace(task.job, tcdm_error=("hwc0_w", first)))
+    assert ClusterError(outcome.only.error) is ClusterError.HWC
     assert outcome.irq == (True, False)
     assert not outcome.violations
     assert run(task)
@@ -238,7 +239,7 @@ def steps(schedule: Schedule, loops: int) -> list[tuple[int, int]]:
 
 def run(task: ClusterTask) -> bool:
     model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=False)
-    outcome = run_cluster(model, task.job)
+    outcome = run_clusters(model, task.job)
     return outcome.done and bool((task.program.output(outcome.memory) == task.expected).all())
 
 

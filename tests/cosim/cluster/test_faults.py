@@ -7,8 +7,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.cluster.model import ClusterModel, load_cluster
-from cosim.cluster.run import ClusterJob, ClusterResult, run_cluster
+from cosim.cluster.model import load_cluster
+from cosim.cluster.run import run_clusters
+from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.job import Job, Outcome, Unit
 from cosim.hwc.layer_data import expected_output, random_data
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import (
@@ -62,7 +64,7 @@ WATCHDOG = 2000
 DRAM_SIZE = (PROGRAM.dram_size // 4096 + 2) * 4096
 
 
-def model() -> ClusterModel:
+def model() -> SimulatedCluster:
     return load_cluster(PARAMETERS, dram_log2=18)
 
 
@@ -84,7 +86,7 @@ def registers(commands: Iterable[Command] = PROGRAM.commands) -> dict[str, int]:
     }
 
 
-def job(name: str, commands: Iterable[Command] | None = None, words: list[int] | None = None) -> ClusterJob:
+def job(name: str, commands: Iterable[Command] | None = None, words: list[int] | None = None) -> Job:
     """The layer's program, or another one in its place."""
     image = np.zeros(DRAM_SIZE // 4, np.uint32)
     given = PROGRAM.image(DATA.inputs, DATA.weights, DATA.bias)
@@ -94,25 +96,28 @@ def job(name: str, commands: Iterable[Command] | None = None, words: list[int] |
     first = PROGRAM.layout.program // 4
     image[first:] = 0
     image[first : first + len(words)] = words
-    return ClusterJob(name, image, {**registers(), "program_words": len(words)}, cycle_limit=200_000, reset=False)
+    return Job(name, image, (Unit({**registers(), "program_words": len(words)}),), cycle_limit=200_000, reset=False)
 
 
-def run(given: ClusterJob) -> ClusterResult:
+def run(given: Job) -> Outcome:
     """Run a job; then the layer, without a reset in between."""
-    result = run_cluster(model(), given)
+    result = run_clusters(model(), given)
     assert not result.timed_out, given.name
     assert not result.violations, (given.name, result.violations)
-    after = run_cluster(model(), job(f"after {given.name}"))
-    assert after.done, (after.name, hex(after.registers["status"]))
+    after = run_clusters(model(), job(f"after {given.name}"))
+    assert after.done, (after.name, hex(after.only.registers["status"]))
     assert np.array_equal(PROGRAM.output(after.memory), EXPECTED), after.name
     return result
 
 
-def fails(result: ClusterResult, error: ClusterError, detail: int = 0) -> None:
-    assert result.irq == (True, False), result.name
-    assert result.registers["status"] & 0xFF == Status.FAILED, (result.name, hex(result.registers["status"]))
-    assert ClusterError(result.error) is error, (result.name, result.error)
-    assert result.registers["fault_detail"] == detail, (result.name, hex(result.registers["fault_detail"]))
+def fails(result: Outcome, error: ClusterError, detail: int = 0) -> None:
+    assert result.irq == (1, 0), result.name
+    assert result.only.registers["status"] & 0xFF == Status.FAILED, (
+        result.name,
+        hex(result.only.registers["status"]),
+    )
+    assert ClusterError(result.only.error) is error, (result.name, result.only.error)
+    assert result.only.registers["fault_detail"] == detail, (result.name, hex(result.only.registers["fault_detail"]))
 
 
 def place(commands: list[Command], index: int) -> int:
@@ -123,7 +128,7 @@ def place(commands: list[Command], index: int) -> int:
 @pytest.fixture(scope="module", autouse=True)
 def _reset() -> None:
     """A reset, and the layer: what every test begins after."""
-    assert run_cluster(model(), replace(job("first"), reset=True)).done
+    assert run_clusters(model(), replace(job("first"), reset=True)).done
 
 
 def test_the_layer_passes_again_without_a_reset() -> None:
@@ -132,8 +137,8 @@ def test_the_layer_passes_again_without_a_reset() -> None:
 
 def test_at_an_interrupt_nothing_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every access to the DRAM has been answered, and no other one comes: with the program done, failed, aborted."""
-    dut = model()
-    clock = dut.run
+    dut, harness = model(), model().harness
+    clock = harness.run
     seen = 0
 
     def watched(cycles: int, *, until_finished: bool = False) -> int:
@@ -141,37 +146,37 @@ def test_at_an_interrupt_nothing_is_under_way(monkeypatch: pytest.MonkeyPatch) -
         passed = clock(cycles, until_finished=True) if until_finished else 0
         for _ in range(0 if until_finished else cycles):
             passed += clock(1)
-            assert not (dut.get("irq") and dut.get("under_way", "harness.dram"))
-        seen += dut.get("irq")
+            assert not (harness.get("irq") and harness.get("under_way", "harness.dram"))
+        seen += harness.get("irq")
         return passed
 
-    monkeypatch.setattr(dut, "run", watched)
+    monkeypatch.setattr(harness, "run", watched)
     partial = PROGRAM.layout.partial
     slow = replace(job("slow"), axi_stalls=(60,) * 5, timing=Dram(latency=40))
     cases = [replace(slow, abort_after=after) for after in range(200, 2000, 300)]
     cases += [replace(slow, axi_error=(kind, 2, partial.base + partial.size // 2)) for kind in ("read", "write")]
-    assert run_cluster(dut, slow).done
+    assert run_clusters(dut, slow).done
     for case in cases:
-        assert run_cluster(dut, case).registers["status"] & 0xFF == Status.FAILED, case
+        assert run_clusters(dut, case).only.status & 0xFF == Status.FAILED, case
     assert seen > len(cases)
 
 
 def test_nothing_is_offered_in_a_reset_in_the_middle_of_a_run_nor_right_after_it() -> None:
     """The monitor of the DRAM's port finds no breach; the next program runs as if nothing had happened."""
-    dut, rng = model(), Random("resets")
+    dut, harness, rng = model(), model().harness, Random("resets")
     for cycles in sorted(rng.sample(range(20, 1500), 10)):
         stalls = tuple(rng.choice((0, 150, 250)) for _ in range(5))
         given = replace(job(f"reset after {cycles}"), cycle_limit=cycles, axi_stalls=stalls)
-        assert run_cluster(dut, given).timed_out
-        while not dut.get("offered", "harness.dram"):
-            assert dut.run(1)
-            assert not dut.get("irq"), given.name
-        dut.set(rst=1)
-        dut.run(20)
-        dut.set(rst=0)
-        dut.run(20)
-        assert dut.get("violations", "harness.dram") == 0, given.name
-        after = run_cluster(dut, job(f"after {given.name}"))
+        assert run_clusters(dut, given).timed_out
+        while not harness.get("offered", "harness.dram"):
+            assert harness.run(1)
+            assert not harness.get("irq"), given.name
+        harness.set(rst=1)
+        harness.run(20)
+        harness.set(rst=0)
+        harness.run(20)
+        assert harness.get("violations", "harness.dram") == 0, given.name
+        after = run_clusters(dut, job(f"after {given.name}"))
         assert after.done
         assert np.array_equal(PROGRAM.output(after.memory), EXPECTED), after.name
 
@@ -204,18 +209,18 @@ def test_a_bus_error_on_any_beat_of_the_dram_stops_the_program_and_leaves_its_ad
                 )
                 result = run(given)
                 fails(result, error, detail)
-                found = result.registers["fault_address"]
+                found = result.only.registers["fault_address"]
                 if kind == "read":
                     assert found // beat == address // beat, result.name
                 else:  # a burst is answered as a whole
                     assert found <= address < found + 4096, result.name
-                command = result.registers["fault_command"]
+                command = result.only.registers["fault_command"]
                 assert layout.program <= command < layout.program + 4 * len(PROGRAM.words), result.name
 
 
 def test_an_error_on_any_port_of_the_shared_memory_stops_the_program() -> None:
     calm = run(job("calm"))
-    assert {master for master, _, _ in calm.tcdm} == set(PARAMETERS.masters), "every port is used"
+    assert {master for master, _, _ in calm.only.tcdm} == set(PARAMETERS.masters), "every port is used"
     for master in PARAMETERS.masters:
         ring = PROGRAM.rings[
             {"i": "I", "w": "W", "o": "O"}.get(master[-1], "I" if master.startswith("load") else "O")
@@ -223,10 +228,10 @@ def test_an_error_on_any_port_of_the_shared_memory_stops_the_program() -> None:
         # Which of the words each port meets depends on the schedule: the first one that fails will do.
         addresses = range(ring.start, ring.end, 4)
         failing = (replace(job(f"{master} {at}"), tcdm_error=(master, at)) for at in addresses)
-        given = next(each for each in failing if not run_cluster(model(), each).done)
+        given = next(each for each in failing if not run_clusters(model(), each).done)
         result = run(given)
         assert given.tcdm_error is not None
-        assert result.registers["fault_address"] == given.tcdm_error[1], result.name
+        assert result.only.registers["fault_address"] == given.tcdm_error[1], result.name
         if master.startswith("hwc"):
             code = {"i": HwcError.INPUT_BUS, "w": HwcError.WEIGHT_BUS, "o": HwcError.OUTPUT_BUS}[master[-1]]
             fails(result, ClusterError.HWC, code.value | int(master[3]) << 8)
@@ -269,11 +274,13 @@ def test_a_descriptor_that_leaves_its_window_is_refused_and_nothing_is_written_o
         words = encode(commands)
         image[base // 4 : base // 4 + len(words)] = words
         place = {"program_address": base, "program_words": len(words), "dram_base": base, "dram_end": end_}
-        given = replace(job(name), image=image, registers={**registers(), **place, **changed})
+        given = replace(job(name).with_registers({**place, **changed}), image=image)
         result = run(given)
         fails(result, ClusterError[wrong.queue.name], detail.value)
-        assert result.registers["fault_command"] == base + 4 * len(commands[0].words), name
-        moved = sum(octets for (master, _, _), (_, octets) in result.tcdm.items() if not master.startswith("hwc"))
+        assert result.only.registers["fault_command"] == base + 4 * len(commands[0].words), name
+        moved = sum(
+            octets for (master, _, _), (_, octets) in result.only.tcdm.items() if not master.startswith("hwc")
+        )
         assert moved == 16, "of the first descriptor"
         changed_words = np.flatnonzero(result.memory != image) * 4
         assert all(inside + 64 <= at < inside + 80 for at in changed_words), name
@@ -293,7 +300,7 @@ def test_a_program_that_waits_for_a_token_that_never_comes_ends_with_its_address
     for name, commands in programs.items():
         result = run(job(name, commands))
         fails(result, ClusterError.WATCHDOG)
-        assert result.registers["fault_command"] == place(commands, len(commands) - 2), name
+        assert result.only.registers["fault_command"] == place(commands, len(commands) - 2), name
         assert result.cycles >= WATCHDOG
 
 
@@ -304,9 +311,9 @@ def test_a_token_that_waits_for_a_full_queue_ends_too() -> None:
     commands = [waiting, *[load(moved.encode())] * 40, sync(Queue.COMPUTE, posts=[Queue.LOAD]), end()]
     result = run(job("full queue", commands))
     fails(result, ClusterError.WATCHDOG)
-    assert result.registers["fault_command"] == place(commands, 0)
-    assert result.registers["wait_queue"] > WATCHDOG // 2
-    assert result.registers["wait_load_for_compute"] > WATCHDOG // 2
+    assert result.only.registers["fault_command"] == place(commands, 0)
+    assert result.only.registers["wait_queue"] > WATCHDOG // 2
+    assert result.only.registers["wait_load_for_compute"] > WATCHDOG // 2
 
 
 def test_what_is_no_command_is_refused_with_its_address() -> None:
@@ -332,7 +339,7 @@ def test_what_is_no_command_is_refused_with_its_address() -> None:
     for name, words in wrong.items():
         result = run(job(name, words=[*encode(good), *words, *encode([end()])]))
         fails(result, ClusterError.ILLEGAL_COMMAND)
-        assert result.registers["fault_command"] == place(good, 2), name
+        assert result.only.registers["fault_command"] == place(good, 2), name
 
 
 def test_a_program_without_end_and_more_tokens_than_a_counter_holds() -> None:
@@ -345,7 +352,7 @@ def test_a_program_without_end_and_more_tokens_than_a_counter_holds() -> None:
     assert run(job("as many as fit", [*posts, *takes, end()])).done
     over = run(job("one more", [*posts, posts[0], end()]))
     fails(over, ClusterError.TOO_MANY_TOKENS)
-    assert over.registers["fault_command"] == place(posts, TOKENS)
+    assert over.only.registers["fault_command"] == place(posts, TOKENS)
 
 
 def test_what_an_hwc_refuses_is_reported_with_its_number() -> None:
@@ -364,8 +371,8 @@ def test_what_an_hwc_refuses_is_reported_with_its_number() -> None:
     for commands, number, code, index, address in cases:
         result = run(job(f"{code.name}", commands))
         fails(result, ClusterError.HWC, code.value | number << 8)
-        assert result.registers["fault_command"] == place(commands, index)
-        assert result.registers["fault_address"] == address
+        assert result.only.registers["fault_command"] == place(commands, index)
+        assert result.only.registers["fault_address"] == address
 
 
 def test_a_start_that_makes_no_sense_is_refused() -> None:
@@ -374,7 +381,7 @@ def test_a_start_that_makes_no_sense_is_refused() -> None:
         ("between chunks", {"program_address": PROGRAM.layout.program + 64}, ClusterError.PROGRAM_PLACE),
     ):
         given = job(name)
-        result = run(replace(given, registers={**given.registers, **changed}))
+        result = run(given.with_registers(changed))
         fails(result, error)
         assert np.array_equal(result.memory, given.image)
 
@@ -382,7 +389,7 @@ def test_a_start_that_makes_no_sense_is_refused() -> None:
 def test_registers_that_do_not_exist_or_are_written_while_busy_are_refused() -> None:
     dut = model()
     given = replace(job("busy"), reset=True)
-    run_cluster(dut, given)
+    run_clusters(dut, given)
     registers = cluster_registers(PARAMETERS).addresses
     control, status = registers["control"], registers["status"]
     assert dut.transfer(0xF00) == (0, True)
@@ -394,19 +401,19 @@ def test_registers_that_do_not_exist_or_are_written_while_busy_are_refused() -> 
     dut.transfer(control, Control.CLEAR)
     assert dut.transfer(status)[0] == 0
     dut.transfer(control, Control.START)
-    dut.run(100)
+    dut.harness.run(100)
     assert dut.transfer(status)[0] & Status.BUSY
     assert dut.transfer(registers["program_address"], 0)[1]
     assert dut.transfer(control, Control.START)[1]
-    dut.run(100_000)
+    dut.harness.run(100_000)
     assert dut.transfer(status)[0] == ClusterError.WRITTEN_WHILE_BUSY << 8 | Status.FAILED
-    assert np.array_equal(PROGRAM.output(dut.memory[: len(given.image)]), EXPECTED)
+    assert np.array_equal(PROGRAM.output(dut.harness.read(len(given.image))), EXPECTED)
     dut.transfer(control, Control.CLEAR)
 
 
 def test_software_aborts_a_program_at_any_time() -> None:
     """All accesses are completed; only the output and partial sums may have been written; the next program runs."""
-    whole = run_cluster(model(), replace(job("whole"), reset=True))
+    whole = run_clusters(model(), replace(job("whole"), reset=True))
     layout = PROGRAM.layout
     untouched = np.ones(len(whole.memory), bool)
     for region in (layout.output, layout.partial):
@@ -424,10 +431,10 @@ def test_software_aborts_a_program_at_any_time() -> None:
 
 def test_an_abort_that_the_dram_does_not_answer_ends_with_the_watchdog() -> None:
     hung = replace(job("hung abort"), timing=Dram(latency=60_000), abort_after=300)
-    result = run_cluster(model(), hung)
+    result = run_clusters(model(), hung)
     fails(result, ClusterError.ABORTED)
     assert WATCHDOG <= result.cycles < 2 * WATCHDOG
-    assert run_cluster(model(), replace(job("after"), reset=True)).done
+    assert run_clusters(model(), replace(job("after"), reset=True)).done
 
 
 def test_a_dram_that_is_very_slow_is_no_fault() -> None:
@@ -439,10 +446,10 @@ def test_a_dram_that_is_very_slow_is_no_fault() -> None:
 def test_a_dram_that_does_not_answer_ends_the_program_all_the_same() -> None:
     """The watchdog runs out, and once more while the cluster waits for the bus to come to rest."""
     hung = replace(job("hung"), timing=Dram(latency=60_000))
-    result = run_cluster(model(), hung)
+    result = run_clusters(model(), hung)
     assert not result.timed_out
     fails(result, ClusterError.WATCHDOG)
     assert 2 * WATCHDOG <= result.cycles < 3 * WATCHDOG
     assert np.array_equal(result.memory[: PROGRAM.layout.program // 4], hung.image[: PROGRAM.layout.program // 4])
-    reset = run_cluster(model(), replace(job("after hung"), reset=True))
+    reset = run_clusters(model(), replace(job("after hung"), reset=True))
     assert reset.done

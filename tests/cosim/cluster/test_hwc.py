@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cosim.hwc.jobs import Job, JobResult
+from cosim.device.job import Outcome
+from cosim.hwc.jobs import Job
 from cosim.hwc.preparation import Run, prepare
-from cosim.sim.runner import run_jobs
+from cosim.hwc.runner import run_jobs
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import CONFIGURATION
 from hwgen.arch.registers.control import Status
@@ -51,7 +52,7 @@ class Case:
     expected: NDArray[np.signedinteger]
     last: int
 
-    def left(self, result: JobResult) -> NDArray[np.signedinteger]:
+    def left(self, result: Outcome) -> NDArray[np.signedinteger]:
         """The outputs or partial sums in the memory."""
         memory = result.memory.copy()
         self.rings["o"].turn(memory, -self.rings["o"].turned)
@@ -114,7 +115,7 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
         name=name,
         registers=tuple((name, addresses[name], value) for name, value in values.items() if name in addresses),
         image=image,
-        reads=(),
+        reads={},
         tells_memory=None,
         write_answers="all",
         cycle_limit=2 * run.job.cycle_limit,
@@ -148,7 +149,7 @@ def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:
                 cases.append(cluster_case(run, f"{index} {stalls} {first} {last}", rng, first, last))
     results = run_jobs(generated(parameters_of(cases[0].run)), [case.job for case in cases], fast=False)
     for case, result in zip(cases, results, strict=True):
-        assert result.status == Status.DONE, (result.name, hex(result.status))
+        assert result.only.status == Status.DONE, (result.name, hex(result.only.status))
         assert not any(result.violations.values()), result.name
         assert np.array_equal(case.left(result), case.expected), (result.name, case.run.program.schedule.as_data())
 
@@ -179,5 +180,5 @@ def test_without_rings_it_takes_as_long_and_fetches_as_much_as_one_that_stands_a
     together = run_jobs(generated(parameters_of(runs[0])), shared, fast=False)
     for one, other in zip(alone, together, strict=True):
         assert other.cycles == one.cycles - CONFIGURATION
-        assert other.accesses == one.accesses
+        assert other.only.tcdm == one.only.tcdm
         assert np.array_equal(other.memory, one.memory)

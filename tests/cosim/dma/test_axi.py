@@ -5,11 +5,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.dma.axi_test import run_on_bus
 from cosim.dma.run import DATA_BYTES, DmaJob, moved
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.dram import Dram
+from tests.cosim.dma.axi import run_on_bus
 from tests.random.descriptors import RINGS, dram_counts, random_descriptor, random_memories
 
 pytestmark = [

@@ -5,12 +5,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from cosim.dma.bench import run_in_bench
 from cosim.dma.model import load_model
 from cosim.dma.run import DmaJob, DmaResult, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DmaParameters
 from hwgen.tools.toolchain import Simulator
+from tests.cosim.benches import dma_in_bench
 from tests.cosim.dma.test_dma import check, random_job
 from tests.random.descriptors import REGIONS, RINGS, random_memories
 
@@ -43,7 +43,7 @@ def test_cocotb_counts_what_the_run_loop_counts(simulator: Simulator, request: p
         request.getfixturevalue("icarus")
     model = load_model(DmaParameters())
     jobs = [by_hand(), random_job(3, 12, program=(0x4000, 70), stall_rates=RATES)]
-    benched = run_in_bench(model.parameters, jobs, simulator=simulator)
+    benched = dma_in_bench(model.parameters, jobs, simulator=simulator)
     for job, one in zip(jobs, benched, strict=True):
         same(one, run_dma(model, job))
         check(model, job, one)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cosim.dma.dram import Unwanted
-from cosim.dma.model import Model, load_model
+from cosim.dma.model import SimulatedDma, load_model
 from cosim.dma.run import DATA_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DESCRIPTORS_AHEAD, DmaParameters
@@ -22,11 +22,11 @@ WIDTHS = [64, pytest.param(32, marks=pytest.mark.nightly), pytest.param(128, mar
 
 
 @pytest.fixture(scope="module", params=WIDTHS, ids="axi{}".format)
-def model(request: pytest.FixtureRequest) -> Model:
+def model(request: pytest.FixtureRequest) -> SimulatedDma:
     return load_model(DmaParameters(axi_bits=request.param))
 
 
-def check(model: Model, job: DmaJob, result: DmaResult) -> None:
+def check(model: SimulatedDma, job: DmaJob, result: DmaResult) -> None:
     """All of it was moved, exactly, and counted as it should be."""
     assert not result.timed_out
     assert result.errors == ((0, 0),) * 3
@@ -74,13 +74,13 @@ def random_job(seed: int, count: int, **more: object) -> DmaJob:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_descriptors(model: Model, seed: int) -> None:
+def test_random_descriptors(model: SimulatedDma, seed: int) -> None:
     job = random_job(seed, 60, timing=Dram() if seed else TIMED)
     check(model, job, run_dma(model, job))
 
 
 @pytest.mark.parametrize("seed", range(3, 6))
-def test_stalls_change_nothing_but_time(model: Model, seed: int) -> None:
+def test_stalls_change_nothing_but_time(model: SimulatedDma, seed: int) -> None:
     rates = [(100, 100, 100, 100, 100, 60, 60, 0), (0, 0, 0, 0, 0, 128, 128, 0), (240, 20, 240, 20, 200, 0, 0, 0)]
     job = random_job(seed, 40, stall_rates=rates[seed % 3], timing=TIMED if seed % 2 else Dram())
     check(model, job, run_dma(model, job))
@@ -88,13 +88,13 @@ def test_stalls_change_nothing_but_time(model: Model, seed: int) -> None:
 
 @pytest.mark.parametrize("write_answers", [0, 1, 2], ids=["answered", "if they fail", "unanswered"])
 @pytest.mark.parametrize("latency", [1, 4])
-def test_a_tcdm_of_every_kind(model: Model, latency: int, write_answers: int) -> None:
+def test_a_tcdm_of_every_kind(model: SimulatedDma, latency: int, write_answers: int) -> None:
     job = random_job(latency, 30, tcdm_latency=latency, write_answers=write_answers)
     check(model, job, run_dma(model, job))
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_loads_stores_and_a_program_at_the_same_time(model: Model, seed: int) -> None:
+def test_loads_stores_and_a_program_at_the_same_time(model: SimulatedDma, seed: int) -> None:
     """The channels share the DRAM, and nothing else: loads read its lower half, stores write the upper one."""
     random = Random(f"together {seed}")
     low, high = range(DATA_BYTES // 2), range(DATA_BYTES // 2, DATA_BYTES)
@@ -115,7 +115,7 @@ def test_loads_stores_and_a_program_at_the_same_time(model: Model, seed: int) ->
     np.testing.assert_array_equal(result.program, job.memories.dram.view(np.uint32)[0x1000 : 0x1000 + 700])
 
 
-def test_as_many_descriptors_share_a_burst_as_may(model: Model) -> None:
+def test_as_many_descriptors_share_a_burst_as_may(model: SimulatedDma) -> None:
     parts = [
         Descriptor(9, OperandTag.W, RingSelect.W, 0x1003 + 9 * i, RINGS[RingSelect.W].start + 64 * i, continues=True)
         for i in range(DESCRIPTORS_AHEAD)

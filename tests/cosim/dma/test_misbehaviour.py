@@ -6,12 +6,12 @@ from typing import cast
 
 import pytest
 
-from cosim.dma.bench import run_in_bench
 from cosim.dma.dram import Unwanted
-from cosim.dma.model import Model, designs
+from cosim.dma.model import SimulatedDma, designs
 from cosim.dma.run import DmaResult, moved
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dma import DmaParameters
+from tests.cosim.benches import dma_in_bench
 from tests.cosim.cluster.disguise import GREEDY, HONEST, LYING, disguised
 from tests.cosim.dma.test_bench import by_hand, same
 from tests.cosim.dma.test_dma import check
@@ -29,7 +29,7 @@ def behaves() -> Behaves:
     def run(way: int) -> DmaResult:
         made = designs(PARAMETERS)
         made["dma.v"] = disguised(made["dma.v"], FIRST, module="dma", way=way)
-        (found,) = run_in_bench(PARAMETERS, [JOB], simulator="icarus", made=made)
+        (found,) = dma_in_bench(PARAMETERS, [JOB], simulator="icarus", made=made)
         return found
 
     results = {way: run(way) for way in (HONEST, LYING, GREEDY)}
@@ -58,4 +58,4 @@ class TestMisbehaviour:
         assert more["bytes"] == more["axi_bursts"] == more["jumps"] == 0
         assert (greedy.memories.tcdm == moved(JOB).tcdm).all()
         with pytest.raises(AssertionError, match="Unwanted"):
-            check(cast(Model, SimpleNamespace(parameters=PARAMETERS)), JOB, greedy)
+            check(cast(SimulatedDma, SimpleNamespace(parameters=PARAMETERS)), JOB, greedy)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.sim.build import HARNESS, QUICK, QUICK_COMPILED
-from cosim.sim.compiling import compile_library, verilate
-from cosim.sim.library import SimulatedLibrary
+from cosim.device.device import HARNESS
+from cosim.simulator.compiling import UNOPTIMISED, compile_library, verilate
+from cosim.simulator.library import SimulatedLibrary
+from cosim.simulator.verilator import QUICK
 
 __all__ = ["ExampleSystem", "build"]
 
@@ -46,7 +47,7 @@ def build(folder: Path, block: str) -> Path:
     sources = [harness, folder / f"{block}.v", folder / f"{block}_axi_lite.v", *sorted(folder.glob("example/*.v"))]
     options = [*QUICK, "-Wno-fatal", "--no-public-flat-rw", *map(str, (control, *sources))]
     verilate(folder / "sim", "harness", options, folder / "build.log")
-    return compile_library(folder / "sim", QUICK_COMPILED, [HARNESS / "library.cpp"], folder / "build.log")
+    return compile_library(folder / "sim", UNOPTIMISED, [HARNESS / "library.cpp"], folder / "build.log")
 
 
 class ExampleSystem:

@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from cosim.hwc.results import LayerResult, cosimulate
+from cosim.device.result import LayerResult
+from cosim.hwc.results import cosimulate
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer

@@ -5,12 +5,14 @@ from random import Random
 
 import pytest
 
-from cosim.hwc.comparison import EXPECTED, judge
+from cosim.device.job import Outcome
+from cosim.device.judge import AT_HWC
+from cosim.hwc.comparison import judge
 from cosim.hwc.divergence import divergences
 from cosim.hwc.expected_accesses import KINDS, expected_groups
-from cosim.hwc.jobs import Job, JobResult
+from cosim.hwc.jobs import Job
 from cosim.hwc.preparation import Run, prepare
-from cosim.sim.runner import run_jobs
+from cosim.hwc.runner import run_jobs
 from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -34,7 +36,7 @@ def fig8_run() -> Run:
 RUN = fig8_run()
 
 
-def once(job: Job) -> JobResult:
+def once(job: Job) -> Outcome:
     return run_jobs(generated(RUN.program.parameters), [job], fast=False)[0]
 
 
@@ -52,7 +54,7 @@ def told(window: int = 1 << 20, **registers: int) -> list[str]:
 def test_expected_accesses_add_up_to_the_prediction(name: str) -> None:
     for schedule in schedules_for(hwc(name), Random(f"expected {name}"), 6, most_macs=15000):
         program, counts = compile_layer(schedule, hwc(name)), predict(schedule).counts
-        keys = {f"{operand} {direction}": key for key in EXPECTED.values() for _, operand, direction in [key]}
+        keys = {f"{operand} {direction}": key for key in AT_HWC.keys.values() for _, operand, direction in [key]}
         for kind, called in KINDS.items():
             accesses = [access for group in expected_groups(program, kind) for access in group.accesses]
             marked = sum(access.be.bit_count() for access in accesses)

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.device.job import Outcome
 from cosim.hwc.comparison import judge
-from cosim.hwc.jobs import Job, JobResult, Port
+from cosim.hwc.jobs import Job, Port
 from cosim.hwc.preparation import Run, prepare
-from cosim.sim.runner import Bench, run_jobs
+from cosim.hwc.runner import Bench, run_jobs
 from hwgen.arch.registers.bank import Register
 from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import HwcError
@@ -46,7 +47,7 @@ RUN = prepare(compile_layer(Schedule(layer=LAYER, nest=NEST, lanes=Lanes(x=16)),
 MAP = hwc_registers(RUN.program.parameters)
 
 
-def run(jobs: list[Job], bench: Bench = "native") -> list[JobResult]:
+def run(jobs: list[Job], bench: Bench = "native") -> list[Outcome]:
     return run_jobs(generated(RUN.program.parameters), jobs, bench=bench, fast=False)
 
 
@@ -55,21 +56,21 @@ def after(name: str) -> Job:
     return replace(RUN.job, name=f"after {name}")
 
 
-def passes(result: JobResult, planned: Run = RUN) -> None:
+def passes(result: Outcome, planned: Run = RUN) -> None:
     judged = judge(planned, result, "verilator")
     assert judged.passed, judged.failures
 
 
-def error(result: JobResult) -> HwcError:
+def error(result: Outcome) -> HwcError:
     """The error code of a layer that failed: an interrupt until it was acknowledged, and a status that says so."""
     assert not result.timed_out
-    assert result.irq == (True, False)
-    assert result.status & 0xFF == Status.FAILED, hex(result.status)
-    return HwcError(error_of(result.status))
+    assert result.irq == (1, 0)
+    assert result.only.status & 0xFF == Status.FAILED, hex(result.only.status)
+    return HwcError(error_of(result.only.status))
 
 
 def reading(job: Job, *names: str) -> Job:
-    return replace(job, reads=tuple(MAP[name].address for name in names))
+    return replace(job, reads={name: MAP[name].address for name in names})
 
 
 @pytest.mark.parametrize("bench", BENCHES)
@@ -77,8 +78,8 @@ def test_the_interrupt_stays_until_it_is_acknowledged(bench: Bench) -> None:
     first, second = run([RUN.job, replace(after("it"), acknowledge=None)], bench)
     passes(first)
     passes(second)
-    assert first.irq == (True, False)
-    assert second.irq == (True, True)
+    assert first.irq == (1, 0)
+    assert second.irq == (1, 1)
 
 
 @pytest.mark.parametrize("bench", BENCHES)
@@ -86,8 +87,8 @@ def test_a_start_or_a_setting_while_busy_is_refused_and_disturbs_nothing(bench: 
     setting = RUN.job.registers[3]
     meanwhile = ((200, "write", *RUN.job.start), (50, "write", setting[1], setting[2] ^ 1))
     result, next_one = run([replace(RUN.job, meanwhile=meanwhile), after("it")], bench)  # type: ignore[arg-type]
-    assert result.refused == (RUN.job.start[0], setting[1])
-    assert result.status == Status.FAILED | HwcError.WRITTEN_WHILE_BUSY << 8
+    assert result.only.refused == (f"{RUN.job.start[0]:#x}", setting[0])
+    assert result.only.status == Status.FAILED | HwcError.WRITTEN_WHILE_BUSY << 8
     counted = judge(RUN, result, "verilator")
     assert counted.equal
     assert counted.output_exact
@@ -136,7 +137,7 @@ def test_a_bus_error_stops_the_layer_and_leaves_its_address(bench: Bench) -> Non
         calm, after_calm, stalled, after_stalled = pairs
         for result in (calm, stalled):
             assert error(result) is code
-            assert result.values == (address,)
+            assert result.only.registers["fault_address"] == address
             assert not any(result.violations.values())
         passes(after_calm)
         passes(after_stalled)
@@ -156,10 +157,10 @@ def test_accesses_to_no_register_and_writes_that_cannot_be_are_refused(bench: Be
         jobs += [reading(replace(RUN.job, name=code.name, registers=registers), "fault_address"), after(code.name)]
     results = run(jobs, bench)
     for (code, (address, _)), result, next_one in zip(wrong.items(), results[0::2], results[1::2], strict=True):
-        assert result.refused == (address,)
+        assert result.only.refused == ("wrong",)
         assert error(result) is code
-        assert result.values == (address,)
-        assert not result.accesses
+        assert result.only.registers["fault_address"] == address
+        assert not result.only.tcdm
         assert np.array_equal(result.memory, RUN.job.image)
         passes(next_one)
 
@@ -183,7 +184,7 @@ def test_settings_of_zero_that_make_no_sense_have_an_error_code_of_their_own() -
     jobs = [replace(RUN.job, name=name, registers=with_value(name, 0)) for name in expected]
     for code, result in zip(expected.values(), run(jobs), strict=True):
         assert error(result) is code
-        assert not result.accesses
+        assert not result.only.tcdm
 
 
 def with_value(name: str, value: int) -> tuple[tuple[str, int, int], ...]:
@@ -209,9 +210,11 @@ def test_whatever_is_in_a_register_the_hwc_answers_and_runs_the_next_layer(value
     for result, next_one in zip(results[0::2], results[1::2], strict=True):
         if not result.name.split()[0].endswith(("_base", "_pitch", "_plane")):  # may be within a word
             assert not any(result.violations.values()), result.name
-        assert result.status & 0xFF in (Status.DONE, Status.FAILED), f"{result.name}: status {result.status:#x}"
-        assert not result.timed_out, f"{result.name}: status {result.status:#x}"
-        codes.append(error_of(result.status))
+        assert result.only.status & 0xFF in (Status.DONE, Status.FAILED), (
+            f"{result.name}: status {result.only.status:#x}"
+        )
+        assert not result.timed_out, f"{result.name}: status {result.only.status:#x}"
+        codes.append(error_of(result.only.status))
         passes(next_one)
     assert sum(code != 0 for code in codes) >= 20
     assert 0 < codes.count(HwcError.ABORTED) < len(jobs) / 6  # extents of thousands take their time; that is all
@@ -231,8 +234,8 @@ def test_settings_that_contradict_each_other_stop_before_anything_is_written() -
     jobs = [replace(RUN.job, name=name, registers=with_value(name, value)) for name, value in wrong.items()]
     for result in run(jobs):
         assert error(result) is HwcError.CONTRADICTION, result.name
-        assert not result.at("o", "output", "write").words, result.name
-        assert not result.at("o", "partial", "write").words, result.name
+        assert not any(result.only.at("o", "output", written=True)), result.name
+        assert not any(result.only.at("o", "partial", written=True)), result.name
         assert result.cycles < 40, result.name
 
 
@@ -248,7 +251,7 @@ def test_a_write_outside_its_window_is_not_made_and_leaves_its_address(bench: Be
     results = run(jobs, bench)
     for (_, _, address), result, next_one in zip(cases, results[0::2], results[1::2], strict=True):
         assert error(result) is HwcError.WRITE_WINDOW
-        assert result.values == (address,)
+        assert result.only.registers["fault_address"] == address
         assert result.memory[address // 4] == RUN.job.image[address // 4]
         assert not any(result.violations.values())
         passes(next_one)

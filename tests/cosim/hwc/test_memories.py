@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from cosim.device.job import Outcome
 from cosim.hwc.comparison import judge
-from cosim.hwc.jobs import Job, JobResult
+from cosim.hwc.jobs import Job
 from cosim.hwc.preparation import Run, prepare
-from cosim.sim.runner import Bench, run_jobs
+from cosim.hwc.runner import Bench, run_jobs
 from hwgen.arch.latency import ACCESSES_IN_FLIGHT, CAPTURE, WRITE_ANSWER_LIMIT
 from hwgen.arch.registers.control import Status, error_of
 from hwgen.arch.registers.errors import HwcError
@@ -54,7 +55,7 @@ WEIGHTS = planned("weights", outputs=32, channels=16, size=4, kernel=3, at_a_tim
 SUMS = planned("sums", outputs=16, channels=4, size=8, at_a_time=1)
 
 
-def run(jobs: list[Job], bench: Bench = "native", of: Run = SUMS) -> list[JobResult]:
+def run(jobs: list[Job], bench: Bench = "native", of: Run = SUMS) -> list[Outcome]:
     return run_jobs(generated(of.program.parameters), jobs, bench=bench, fast=False)
 
 
@@ -143,14 +144,14 @@ def test_a_write_that_fails_is_an_error_with_both_kinds_of_memory(answers: str) 
     address = SUMS.program.regions["output"].base
     fails = replace(
         SUMS.job, name="fails", error=("o", address), write_answers=answers, reset=True,
-        reads=(hwc_registers(SUMS.program.parameters)["fault_address"].address,),
+        reads={"fault_address": hwc_registers(SUMS.program.parameters)["fault_address"].address},
     )  # fmt: skip
     failed, following = run([fails, replace(SUMS.job, name="following", write_answers=answers)])
     assert not failed.timed_out
-    assert failed.status & 0xFF == Status.FAILED
-    assert HwcError(error_of(failed.status)) is HwcError.OUTPUT_BUS
+    assert failed.only.status & 0xFF == Status.FAILED
+    assert HwcError(error_of(failed.only.status)) is HwcError.OUTPUT_BUS
     if answers == "all":
-        assert failed.values == (address,)
+        assert failed.only.registers["fault_address"] == address
     judged = judge(SUMS, following, "verilator")
     assert judged.equal
     assert judged.output_exact

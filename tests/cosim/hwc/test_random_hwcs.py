@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 
-from cosim.hwc.results import LayerResult, cosimulate
+from cosim.device.result import LayerResult
+from cosim.hwc.results import cosimulate
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc.fitting import fitted

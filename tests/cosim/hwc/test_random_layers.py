@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from cosim.hwc.results import LayerResult, cosimulate
+from cosim.device.result import LayerResult
+from cosim.hwc.results import cosimulate
 from hwgen.ir.schedule import Schedule
 from hwgen.model.nest.one_level import predict
 from tests.random.layers import HWCS, hwc, schedules_for

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 
 import cosim.hwc.preparation
 import cosim.hwc.results
-from cosim.hwc.comparison import EXPECTED, judge, predicted_cycles
-from cosim.hwc.jobs import Access, JobResult
+from cosim.device.job import Outcome
+from cosim.device.judge import AT_HWC
+from cosim.device.result import LayerResult
+from cosim.hwc.comparison import judge
 from cosim.hwc.layer_data import LayerData, expected_output, random_data, randomly_requantised
 from cosim.hwc.preparation import Run, prepare
-from cosim.hwc.results import LayerResult, cosimulate
-from cosim.sim.runner import Bench, run_jobs
+from cosim.hwc.results import cosimulate
+from cosim.hwc.runner import Bench, run_jobs
 from hwgen.export.cached import generated
 from hwgen.golden.convolution import layer_output
 from hwgen.ir.counts import Counts
@@ -29,6 +32,7 @@ from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer, parameters_for
 from hwgen.lower.hwc.registers import RegisterValues
+from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.model.nest.one_level import predict
 from hwgen.tools.toolchain import ToolError
 from tests.random.layers import hwc, schedules_for
@@ -90,7 +94,7 @@ def test_random_data_cover_the_range_and_are_not_clipped_away() -> None:
     assert len(ceilings) > 5
 
 
-def outcome_of(run: Run) -> JobResult:
+def outcome_of(run: Run) -> Outcome:
     return run_jobs(generated(run.program.parameters), [run.job], fast=False)[0]
 
 
@@ -99,33 +103,38 @@ def test_everything_that_can_be_wrong_is_a_failure() -> None:
     outcome = outcome_of(run)
     assert judge(run, outcome, "verilator").passed
 
+    unit = outcome.only
+
+    def of_unit(**changes: Any) -> dict[str, Any]:
+        return {"units": (replace(unit, **changes),)}
+
     def failures(**changes: object) -> tuple[str, ...]:
         result = judge(run, replace(outcome, **changes), "verilator")  # type: ignore[arg-type]
         assert not result.passed
         return result.failures
 
     def with_access(port: str, region: str, direction: str) -> dict[str, object]:
-        return {"accesses": {**outcome.accesses, (port, region, direction): Access(1, 2)}}
+        return of_unit(tcdm={**unit.tcdm, (port, region, direction == "write"): (1, 2)})
 
-    assert failures(**with_access("o", "output", "read")) == ("port o: 1 reads in the output region, expected none",)
-    assert failures(**with_access("i", "input", "write")) == ("port i: 1 writes in the input region, expected none",)
-    assert failures(**with_access("w", "elsewhere", "read")) == (
-        "port w: 1 reads outside all regions, expected none",
-    )
-    assert failures(**with_access("i", "weights", "read")) == (
-        "port i: 1 reads in the weights region, expected none",
-    )
-    for kind in EXPECTED:
-        more = replace(outcome, accesses={**outcome.accesses, kind: Access(outcome.at(*kind).words + 1, 0)})
+    assert failures(**with_access("o", "output", "read")) == ("o: 1 reads in the region of output, expected none",)
+    assert failures(**with_access("i", "input", "write")) == ("i: 1 writes in the region of input, expected none",)
+    assert failures(**with_access("w", "elsewhere", "read")) == ("w: 1 reads outside all regions, expected none",)
+    assert failures(**with_access("i", "weights", "read")) == ("i: 1 reads in the region of weights, expected none",)
+    for port, region, written in AT_HWC.keys:
+        words, _ = unit.at(port, region, written=written)
+        more = replace(outcome, **of_unit(tcdm={**unit.tcdm, (port, region, written): (words + 1, 0)}))
         assert not judge(run, more, "verilator").equal
-    assert failures(violations={**outcome.violations, "w": 2}) == ("port w: 2 breaches of the bus protocol",)
-    assert failures(status=0x904) == ("status 0x904 at the end, expected 0x2",)
+    assert failures(violations={**outcome.violations, "w": 2}) == ("w: 2 breaches of the protocol",)
+    assert failures(**of_unit(registers={**unit.registers, "status": 0x904})) == ("ended with status 0x904",)
     assert failures(timed_out=True) == (f"no interrupt within {outcome.cycles} cycles",)
     assert failures(unknown_words=1) == ("1 words of the memory have unknown bits",)
     memory = outcome.memory.copy()
     memory[run.program.regions["output"].base // 4] ^= 1
     (failure,) = failures(memory=memory)
-    assert failure == "output: 1 elements are wrong, the first at [m, y, x] = [0, 0, 0]"
+    was = run.expected.result()[0, 0, 0]
+    assert failure == (
+        f"output: 1 elements are wrong, the first at [m, y, x] = [0, 0, 0]: got {was ^ 1}, expected {was}"
+    )
 
 
 def test_each_schedule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:

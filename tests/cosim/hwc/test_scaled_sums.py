@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from cosim.hwc.layer_data import expected_output, random_data, random_scales
 from cosim.hwc.results import cosimulate
 from hwgen.ir.hardware import Hardware

@@ -4,7 +4,7 @@ import pytest
 
 from cosim.hwc.comparison import judge
 from cosim.hwc.preparation import prepare
-from cosim.sim.runner import run_jobs
+from cosim.hwc.runner import run_jobs
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes

@@ -47,6 +47,6 @@ def test_what_a_pipeline_says_changes_no_count_and_a_beat_too_many_is_named() ->
     assert judged.output_exact
     assert greedy.unwanted == Unwanted(0, 1, source + -(-size // 8) * 8)
     assert greedy.dram["i_map0"].beats == honest.dram["i_map0"].beats + 1
-    named = f"DRAM: 0 bursts and 1 beats that the program does not ask for, the first at {greedy.unwanted.address:#x}"
+    named = f"DRAM: 1 beats read beyond what the program asks for, the first at {greedy.unwanted.address:#x}"
     assert named in judged.failures
     assert any(line.startswith("i_map0: ") for line in judged.failures)

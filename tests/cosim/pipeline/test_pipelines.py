@@ -177,8 +177,10 @@ def test_a_wrong_prediction_and_a_wrong_output_are_told() -> None:
     wrong[1, 2, 3] ^= 1
     more = replace(run.traffic, overlap_in=run.traffic.overlap_in + 1)
     (result,) = run_stacks([replace(run, traffic=more, expected={**run.expected, name: wrong})], simulator="icarus")
-    assert result.failures[0] == f"overlap_in: {more.overlap_in - 1} bytes, {more.overlap_in} predicted"
-    assert result.failures[1].startswith(f"{name}: 1 of 192 wrong, first line 2, column 3, channel 1: ")
+    assert result.failures[0] == f"overlap_in: {more.overlap_in - 1} bytes, predicted {more.overlap_in}"
+    assert result.failures[1].startswith(
+        f"{name}: 1 elements are wrong, the first at [line, column, channel] = [2, 3, 1]: "
+    )
     assert not result.output_exact
 
 

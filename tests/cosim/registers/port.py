@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from cosim.cluster.model import ClusterModel
-from cosim.sim.build import HARNESS, QUICK, QUICK_COMPILED
-from cosim.sim.compiling import compile_library, verilate
-from cosim.sim.library import SimulatedLibrary
+from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.device import HARNESS
+from cosim.simulator.compiling import UNOPTIMISED, compile_library, verilate
+from cosim.simulator.library import SimulatedLibrary
+from cosim.simulator.verilator import QUICK
 
 __all__ = ["Answer", "ClusterPort", "Port", "RegisterPort", "build"]
 
@@ -67,15 +68,15 @@ class Port(Protocol):
 class ClusterPort:
     """Accesses to the configuration port of a simulated cluster, in its own harness."""
 
-    def __init__(self, model: ClusterModel) -> None:
+    def __init__(self, model: SimulatedCluster) -> None:
         self._model = model
 
     def reset(self) -> None:
         """Reset the cluster and its harness."""
-        self._model.set(rst=1, clear=1)
-        self._model.run(3)
-        self._model.set(rst=0, clear=0)
-        self._model.run(2)
+        self._model.harness.set(rst=1, clear=1)
+        self._model.harness.run(3)
+        self._model.harness.set(rst=0, clear=0)
+        self._model.harness.run(2)
 
     def read(self, address: int) -> Answer:
         """Read the register at a byte address."""
@@ -181,4 +182,4 @@ def build(
     control.write_text(CONTROL_TEXT, encoding="utf-8")
     options = [*QUICK, "-Wno-fatal", "--no-public-flat-rw", *map(str, (control, harness, design))]
     verilate(folder / "sim", "harness", options, log)
-    return compile_library(folder / "sim", QUICK_COMPILED, [HARNESS / "library.cpp"], log)
+    return compile_library(folder / "sim", UNOPTIMISED, [HARNESS / "library.cpp"], log)

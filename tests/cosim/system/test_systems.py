@@ -8,14 +8,18 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.system.model import SystemModel, load_system, verilate_system
-from cosim.system.results import SystemTask, cosimulate_systems, judge_system, prepare_system
-from cosim.system.run import SystemJob, SystemResult, run_system
+from cosim.cluster.run import run_clusters
+from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.job import Job, Outcome
+from cosim.device.judge import judge
+from cosim.dma.dram import Unwanted
+from cosim.simulator.verilator import FastVerilator
+from cosim.system.model import load_system, system_device
+from cosim.system.results import SystemTask, cosimulate_systems, prepare_system
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.control import error_of
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.system import SystemParameters
-from hwgen.export.cached import generated_system
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.system.shares import Partition
@@ -41,7 +45,7 @@ def cases() -> list[Schedule]:
     return cluster_schedules(hardware(), Random("two clusters"), 4)
 
 
-def simulated(task: SystemTask) -> SystemModel:
+def simulated(task: SystemTask) -> SimulatedCluster:
     return load_system(SystemParameters(task.program.programs[0].hardware, 2), dram_log2=18)
 
 
@@ -67,7 +71,7 @@ def test_cycles_of_clusters_that_do_one_thing_after_the_other() -> None:
         prepare_system(cases()[number], hardware(), 2, partition, timing=TIMING, serial=True)
         for number, partition in chosen
     ]
-    results = [judge_system(task, run_system(simulated(task), task.job)) for task in tasks]
+    results = [judge(task.wanted, run_clusters(simulated(task), task.job)) for task in tasks]
     errors = [abs(one.predicted_cycles / one.cycles - 1) for one in results]
     assert all(one.passed for one in results)
     assert max(errors) <= MOST_ERROR, errors
@@ -77,14 +81,48 @@ def test_cycles_of_clusters_that_do_one_thing_after_the_other() -> None:
 @pytest.mark.nightly
 def test_the_harness_of_long_runs(tmp_path: Path) -> None:
     """Its memories cannot stall; compiling it is what takes long."""
-    (tmp_path / "sim").mkdir()
     system = SystemParameters(prepare_system(cases()[1], hardware(), 2, "KS").program.programs[0].hardware, 2)
-    verilate_system(tmp_path, system, generated_system(system), dram_log2=18, fast=True, slow=False)
+    FastVerilator().verilate(tmp_path, system_device(system, 18, slow=False))
     assert "slow_tcdm" not in (tmp_path / "system.v").read_text(encoding="utf-8")
     assert (tmp_path / "sim" / "Vtop_classes.mk").exists()
 
 
-def parts_of(result: SystemResult, task: SystemTask) -> np.ndarray:
+def test_everything_that_can_be_wrong_is_a_failure_of_its_cluster() -> None:
+    task = prepare_system(cases()[1], hardware(), 2, "OFM")
+    right = run_clusters(simulated(task), task.job)
+    assert judge(task.wanted, right).passed
+    first, second = right.units
+
+    def failures(**changes: object) -> tuple[str, ...]:
+        result = judge(task.wanted, replace(right, units=(first, replace(second, **changes))))  # type: ignore[arg-type]
+        assert not result.passed
+        return result.failures
+
+    def register(name: str, value: int) -> tuple[str, ...]:
+        return failures(registers={**second.registers, name: value})
+
+    waits = second.waits["hwc0_i"]
+    assert register("cycles", 7) == (f"cluster 1: register cycles: 7 cycles, outside {second.cycles}",)
+    assert register("conflicts_hwc0_i", waits + 1) == (
+        f"cluster 1: register conflicts_hwc0_i: {waits + 1} cycles, outside {waits}",
+    )
+    assert register("status", 0x904)[0].startswith("cluster 1: ended with status 0x904, fault_address ")
+    assert failures(refused=("watchdog",)) == ("cluster 1: register watchdog: write refused",)
+    stray = {**second.tcdm, ("hwc0_i", "W", False): (1, 4)}
+    assert failures(tcdm=stray) == ("cluster 1: hwc0_i: 1 reads in the region of W, expected none",)
+    weights = task.job.units[1].dram[1]
+    where = f"the first at {weights.base:#x}, in the region of W"
+    assert failures(unwanted=Unwanted(0, 2, weights.base)) == (
+        f"cluster 1: DRAM: 2 beats read beyond what the program asks for, {where}",
+    )
+    lost = judge(task.wanted, replace(right, total={**right.total, "beats": right.total["beats"] + 1}))
+    beats = right.total["beats"]
+    assert lost.failures == (f"DRAM: {beats + 1} beats, at the clusters {beats}",)
+    broken = judge(task.wanted, replace(right, violations={"cluster 1: load_0": 2}))
+    assert broken.failures == ("cluster 1: load_0: 2 breaches of the protocol",)
+
+
+def parts_of(result: Outcome, task: SystemTask) -> np.ndarray:
     """Bytes that may have changed: outputs and partial sums."""
     written = np.zeros(4 * len(result.memory), np.bool_)
     for region in (task.program.layout.output, task.program.layout.partial):
@@ -92,9 +130,9 @@ def parts_of(result: SystemResult, task: SystemTask) -> np.ndarray:
     return written
 
 
-def run(task: SystemTask, **changes: object) -> SystemResult:
-    job: SystemJob = replace(task.job, **changes)  # type: ignore[arg-type]
-    result = run_system(simulated(task), job)
+def run(task: SystemTask, **changes: object) -> Outcome:
+    job: Job = replace(task.job, **changes)  # type: ignore[arg-type]
+    result = run_clusters(simulated(task), job)
     assert not result.violations
     kept = ~parts_of(result, task)
     assert np.array_equal(result.memory.view(np.uint8)[kept], job.image.view(np.uint8)[kept])
@@ -107,7 +145,7 @@ def test_a_bus_error_stops_the_cluster_that_it_is_answered_to(channel: str, erro
     layout = task.program.programs[1].layout
     place = (layout.weights if channel == "read" else layout.output).base + 4
     result = run(task, axi_error=(channel, SLVERR, place))
-    other, stopped = result.clusters
+    other, stopped = result.units
     assert other.done
     assert error_of(stopped.registers["status"]) == error
     assert stopped.registers["fault_detail"] & 0xFF == DmaError.AXI_SLAVE
@@ -122,7 +160,7 @@ def test_each_channel_to_the_dram_may_be_slow() -> None:
     for channel in range(5):
         rates = tuple(224 if number == channel else 0 for number in range(5))
         slow = run(task, axi_stalls=rates)
-        judged = judge_system(task, slow)
+        judged = judge(task.wanted, slow)
         assert judged.passed, (channel, judged.failures)
         assert slow.cycles > free.cycles or channel not in (1, 3), channel  # others may open before they are needed
 
@@ -133,11 +171,11 @@ def test_each_port_of_the_memories_may_be_slow() -> None:
     free, masters = run(task), len(task.program.programs[0].hardware.masters)
     for port in range(masters):
         slow = run(task, tcdm_stalls=tuple(250 if number == masters + port else 0 for number in range(2 * masters)))
-        judged = judge_system(task, slow)
+        judged = judge(task.wanted, slow)
         assert judged.passed, (port, judged.failures)
-        cycles = [one.cycles for one in slow.clusters]
-        assert cycles[0] <= 1.05 * free.clusters[0].cycles
-        assert cycles[1] > free.clusters[1].cycles, port
+        cycles = [one.cycles for one in slow.units]
+        assert cycles[0] <= 1.05 * free.units[0].cycles
+        assert cycles[1] > free.units[1].cycles, port
 
 
 def test_an_error_that_all_clusters_meet_stops_all_and_the_next_run_is_right() -> None:
@@ -147,20 +185,20 @@ def test_an_error_that_all_clusters_meet_stops_all_and_the_next_run_is_right() -
         place = one.layout.program + 4 * len(one.words) - 4
         stopped = run(task, axi_error=("read", DECERR, place), axi_stalls=(40, 40, 40, 40, 40))
         assert not stopped.timed_out
-        assert error_of(stopped.clusters[number].registers["status"]) == ClusterError.PROGRAM
-        assert stopped.clusters[1 - number].done
+        assert error_of(stopped.units[number].registers["status"]) == ClusterError.PROGRAM
+        assert stopped.units[1 - number].done
     both = run(task, axi_error=("read", SLVERR, task.program.layout.weights.base))
     assert not both.timed_out
-    assert [error_of(one.registers["status"]) for one in both.clusters] == [ClusterError.LOAD, ClusterError.LOAD]
-    assert judge_system(task, run(task)).passed
+    assert [error_of(one.registers["status"]) for one in both.units] == [ClusterError.LOAD, ClusterError.LOAD]
+    assert judge(task.wanted, run(task)).passed
 
 
 def test_a_reset_in_mid_layer_leaves_nothing_behind() -> None:
     task = prepare_system(cases()[2], hardware(), 2, "OFM", timing=TIMING)
     whole = run(task)
     for after in (whole.cycles // 3, whole.cycles // 2 + 7):
-        stopped = run(task, stop_after=after)
-        assert all(one.registers["status"] == 0 for one in stopped.clusters)
+        stopped = run(task, reset_after=after)
+        assert all(one.registers["status"] == 0 for one in stopped.units)
         again = run(task)
-        assert judge_system(task, again).passed
+        assert judge(task.wanted, again).passed
         assert again.cycles == whole.cycles

@@ -6,15 +6,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.cluster.bench import run_in_bench
 from cosim.cluster.model import load_cluster
-from cosim.cluster.run import run_cluster
-from cosim.vector.nodes import VectorResult, VectorTask, judge_vector, prepare_vector
+from cosim.cluster.run import run_clusters
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import ClusterError, VectorError
 from hwgen.ir.lanes import Lanes
+from tests.cosim.benches import clusters_in_bench
+from tests.cosim.vector.nodes import VectorResult, VectorTask, judge_vector, prepare_vector
 from tests.random.vectors import KINDS, vector_case
 
 HWC = HwcParameters(
@@ -41,7 +41,7 @@ def tasks(rng: Random, number: int, most: int, *, stalls: bool) -> list[VectorTa
 def run(some: list[VectorTask]) -> list[VectorResult]:
     """All on one simulated cluster, which must pass."""
     model = load_cluster(CLUSTER, dram_log2=18)
-    results = [judge_vector(task, run_cluster(model, task.job)) for task in some]
+    results = [judge_vector(task, run_clusters(model, task.job)) for task in some]
     wrong = [f"{task.job.name}: {one.failures}" for task, one in zip(some, results, strict=True) if one.failures]
     assert not wrong, wrong
     return results
@@ -83,29 +83,36 @@ def test_an_error_at_its_port_stops_the_program_with_the_number_of_the_unit(mast
     (job,) = task.program.jobs
     place = job.input if master == "vector_i" else job.output
     model = load_cluster(CLUSTER, dram_log2=18)
-    outcome = run_cluster(model, replace(task.job, tcdm_error=(master, place)))
-    assert outcome.error == ClusterError.HWC
-    assert outcome.registers["fault_detail"] == code | CLUSTER.hwcs << 8
-    assert outcome.registers["fault_address"] == place
-    assert judge_vector(task, run_cluster(model, replace(task.job, reset=False))).failures == ()
+    outcome = run_clusters(model, replace(task.job, tcdm_error=(master, place)))
+    assert outcome.only.error == ClusterError.HWC
+    assert outcome.only.registers["fault_detail"] == code | CLUSTER.hwcs << 8
+    assert outcome.only.registers["fault_address"] == place
+    assert judge_vector(task, run_clusters(model, replace(task.job, reset=False))).failures == ()
 
 
 @pytest.mark.icarus
 def test_icarus_counts_the_same(icarus: None) -> None:
     some = tasks(Random("icarus"), 2, 5, stalls=True)
-    for task, outcome in zip(some, run_in_bench(CLUSTER, [t.job for t in some], simulator="icarus"), strict=True):
-        other = run_cluster(load_cluster(CLUSTER, dram_log2=18), task.job)
+    for task, outcome in zip(
+        some, clusters_in_bench(CLUSTER, [t.job for t in some], simulator="icarus"), strict=True
+    ):
+        other = run_clusters(load_cluster(CLUSTER, dram_log2=18), task.job)
         assert judge_vector(task, outcome).failures == ()
-        assert (outcome.cycles, outcome.tcdm, outcome.dram) == (other.cycles, other.tcdm, other.dram)
+        assert (outcome.cycles, outcome.only.tcdm, outcome.only.dram) == (
+            other.cycles,
+            other.only.tcdm,
+            other.only.dram,
+        )
 
 
 def test_a_wrong_output_and_a_wrong_count_are_found() -> None:
     (task,) = tasks(Random("wrong"), 1, 5, stalls=False)
-    outcome = run_cluster(load_cluster(CLUSTER, dram_log2=18), task.job)
+    outcome = run_clusters(load_cluster(CLUSTER, dram_log2=18), task.job)
     outcome.memory.view(np.int8)[task.output.base] ^= 1
-    master, region, written = next(key for key in outcome.tcdm if key[0] == "vector_i")
-    words, size = outcome.tcdm[master, region, written]
-    outcome.tcdm[master, region, written] = words + 1, size + 4
+    master, region, written = next(key for key in outcome.only.tcdm if key[0] == "vector_i")
+    words, size = outcome.only.tcdm[master, region, written]
+    more = replace(outcome.only, tcdm={**outcome.only.tcdm, (master, region, written): (words + 1, size + 4)})
+    outcome = replace(outcome, units=(more,))
     failures = judge_vector(task, outcome).failures
     assert any("elements are wrong, the first at [c, y, x] = [0, 0, 0]" in line for line in failures)
     assert any(line.startswith("I read at tcdm:") for line in failures)

@@ -10,7 +10,7 @@ import pytest
 
 import hwgen.studies.regress.cluster
 from cosim.cluster.preparation import prepare_cluster
-from cosim.hwc.comparison import LayerResult
+from cosim.device.result import LayerResult
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
@@ -49,8 +49,8 @@ def pretending(monkeypatch: pytest.MonkeyPatch, changed: Mapping[int, Any]) -> S
         task = prepare_cluster(schedule, hardware)
         cycles = round(cluster_cycles(task.program).total)
         result = LayerResult(
-            task.program.schedule, "verilator", task.counts, task.counts, True, True, cycles, cycles, 1.0,
-            hwcs=cluster.hwcs,
+            task.program.schedule, "verilator", 1.0, predicted=task.counts, measured=task.counts, equal=True,
+            output_exact=True, predicted_cycles=cycles, cycles=cycles, hwcs=cluster.hwcs,
         )  # fmt: skip
         return [replace(result, **changed.get(cluster.hwcs, {}))]
 

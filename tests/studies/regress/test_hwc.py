@@ -221,8 +221,9 @@ def test_the_hwce_cuts_into_stripes_what_it_cannot_hold(tmp_path: Path) -> None:
 BUILD = """
 import sys
 from pathlib import Path
-from cosim.sim.build import Build, build
-print(build(Build(Path(sys.argv[1]).read_text(), fast=False)))
+from cosim.hwc.runner import hwc_device
+from cosim.simulator.registry import SIMULATORS
+print(SIMULATORS["verilator"].build(hwc_device(Path(sys.argv[1]).read_text(), 23), "bench"))
 """
 EMPTY = """
 module hwc(input clk, input rst, output irq, input cfg__req, output cfg__gnt, input [31:0] cfg__add, input cfg__wen,

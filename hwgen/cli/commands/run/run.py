@@ -9,8 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from cosim.hwc.comparison import LayerResult
-from cosim.network.nodes import NodeResult
+from cosim.device.result import LayerResult, NodeResult
 from cosim.network.on_cluster import RanProgram, run_clustered
 from cosim.network.on_hwc import RanLayer, network_values, run_network
 from hwgen.cli.commands.cosim import Jobs, Sim, print_failures

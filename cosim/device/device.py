@@ -1,0 +1,63 @@
+"""What a simulator is built of: a generated design in its harness."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["DEPTHS", "DRAM", "HARNESS", "LONG", "VERY_LONG", "Device", "dram_depth"]
+
+HARNESS = Path(__file__).resolve().parents[1] / "harness"
+DRAM = tuple(f"dram/{name}.sv" for name in ("dram", "dram_counters", "descriptor_runs", "axi_rules"))
+"""The sources of the DRAM."""
+DEPTHS = (18, 20, 22, 24)
+"""log2 of the words of a simulated DRAM: a few sizes only, so that one build serves many layers."""
+LONG = 1_000_000
+"""Cycles of an HWC from which on a fast build pays: it takes 6 s more, and saves 5 us a cycle."""
+VERY_LONG = 100_000_000
+"""From which on a profiled one pays, too: it takes 15 s more, and saves a fifth, 0.15 us a cycle."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A design, the harness around it, and how both are compiled.
+
+    Members
+    -------
+    designs : the design's Verilog, by name of the file.
+    sources : the harness' files in `HARNESS`.
+    public : the file there that says which variables are driven and read.
+    sizes : parameters of the module on top.
+    top : its name.
+    clock : the module around it that drives its clock, for a simulator that runs by itself.
+    main : the C++ file that does so.
+    macros : that are defined.
+    loaded : it is a library in this process, and a test bench is built around that. Modules stay instances then, so
+        that all of a kind run the same code; see the file ``public``.
+    rewritten : the design is rewritten for long runs, see `cosim.simulator.rewriting`.
+    memory : the harness has a memory and a clock that `native.cpp` knows.
+    quick, fast : how Verilator's C++ is compiled for short runs and for long ones: flags of g++.
+    """
+
+    designs: Mapping[str, str]
+    sources: tuple[str, ...]
+    public: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    top: str = "harness"
+    clock: str = ""
+    main: str = ""
+    macros: tuple[str, ...] = ()
+    loaded: bool = False
+    rewritten: bool = True
+    memory: bool = True
+    quick: tuple[str, ...] = ()
+    fast: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> list[Path]:
+        """The harness' Verilog."""
+        return [HARNESS / name for name in self.sources]
+
+
+def dram_depth(words: int) -> int:
+    """The size of a DRAM, as a power of two in 32-bit words, for an image of ``words`` words."""
+    return next(depth for depth in DEPTHS if words <= 1 << depth)

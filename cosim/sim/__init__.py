@@ -1,1 +1,0 @@
-"""Simulators: builds, runs, and the processes that they take."""

@@ -1,0 +1,1 @@
+"""The simulators: one class each, found by name, that builds a device and runs what was built."""

@@ -1,1 +1,0 @@
-"""The vector unit of a cluster in the simulator."""
