@@ -78,7 +78,7 @@ def test_eleven_changes_touch_few_files() -> None:
 def test_what_a_change_names_is_in_its_files() -> None:
     missing = []
     for cells in rows(
-        section("## Eleven changes") + "".join(re.findall(r"^### .*?\n(.*?)(?=^##|\Z)", TEXT, re.S | re.M))
+        section("## Twelve changes") + "".join(re.findall(r"^### .*?\n(.*?)(?=^##|\Z)", TEXT, re.S | re.M))
     ):
         files = [ROOT / file for file in re.findall(r"`([\w./]+)`", cells[0])]
         text = "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
