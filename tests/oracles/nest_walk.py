@@ -37,7 +37,7 @@ from math import prod
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
-from hwgen.ir.counts import Access, Counts, Direction, Operand
+from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.lanes import NARROW_PORTS
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.level import TCDM
@@ -446,7 +446,8 @@ def walk_cluster(schedule: Schedule, hwcs: int = 1, *, multicast: bool = False) 
             fetched[move.store.array].append((move, words))
     biases, record = schedule.layer.output_channels, record_bytes(schedule.requantisation)
     dram["B", "read"] = Access(biases, record * biases, record * biases // WORD_BYTES)  # once, at the beginning
-    replicated = PerOperand(*(_replicated(schedule, hwcs, one) for one in fetched.values()), 0)
+    inputs, weights = (_replicated(schedule, hwcs, one) for one in fetched.values())
+    replicated = PerOperand(inputs, weights, 0)
     if multicast and spread_side_by_side(schedule):
         for array, one in fetched.items():
             _read_together(schedule, array, one, tallies)
@@ -527,7 +528,7 @@ def _read_together(schedule: Schedule, array: ArrayName, fetched: list[Fetched],
 def walk_hierarchy(schedule: Schedule, hierarchy: Hierarchy) -> HierarchyCounts:
     """Execute a nest and count every element and byte that moves between two levels, or to the datapath."""
     stores = {array: _stores(schedule, hierarchy, array) for array in ARRAYS}
-    levels = {(level.name, "I", "read"): Access() for level in hierarchy.levels}
+    levels: dict[Key, Access] = {(level.name, "I", "read"): Access() for level in hierarchy.levels}
     served, filled, datapath = (defaultdict(Access, levels) for _ in range(3))
     for move in moves(schedule, stores):
         store, way, access = move.store, move.direction, _access(schedule, move, 0)
@@ -538,12 +539,15 @@ def walk_hierarchy(schedule: Schedule, hierarchy: Hierarchy) -> HierarchyCounts:
             filled[store.level, store.array, way] += access
     need = {level.name: dict.fromkeys(ARRAYS, 0) for level in hierarchy.inner}
     need_bytes = {level.name: dict.fromkeys(ARRAYS, 0) for level in hierarchy.inner}
-    for store in (store for own in stores.values() for store in own if store.level is not None):
-        partial = served[store.level, store.array, "write_partial"].elements > 0
-        need[store.level][store.array] = store.need
-        need_bytes[store.level][store.array] = held_bytes(schedule.bits, store.array, store.need, partial=partial)
+    for store in (store for own in stores.values() for store in own):
+        if store.level is not None:
+            partial = served[store.level, store.array, "write_partial"].elements > 0
+            need[store.level][store.array] = store.need
+            need_bytes[store.level][store.array] = held_bytes(schedule.bits, store.array, store.need, partial=partial)
     return HierarchyCounts(
-        *(Counts(dict(tally)) for tally in (served, datapath, filled)),
+        Counts(dict(served)),
+        Counts(dict(datapath)),
+        Counts(dict(filled)),
         {level: PerOperand(**sizes) for level, sizes in need.items()},
         {level: PerOperand(**sizes) for level, sizes in need_bytes.items()},
     )
