@@ -32,13 +32,13 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
+from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Marker, Schedule
 from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.branch import FOUND, Problem, improve
 from hwgen.search.core.dominance import Triples
 from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.nests import fixed_schedule, free_schedule
-from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
+from hwgen.search.core.orders import OUTPUT_STATES, TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.core.problems import LayerProblems, with_memories
 from hwgen.search.core.space import Target, steps_allowed
 from hwgen.search.objectives.of_hwc import NEED, HwcObjective, hwc_objective
@@ -151,7 +151,10 @@ class _Room:
 
     def pruned_space(self, *, words: bool, biases: bool = False) -> tuple[Problem, Triples]:
         found = self.problems.problem(self.allowed, words=words, biases=biases)
-        return with_memories(found, self.memories), self.problems.triples(self.orders, words=words, biases=biases)
+        return with_memories(found, self.memories), self.triples(words=words, biases=biases)
+
+    def triples(self, *, words: bool, biases: bool = False) -> Triples:
+        return self.problems.triples(self.orders, words=words, biases=biases)
 
     def schedule(self, triples: Triples, found: NDArray[np.float64]) -> Schedule:
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
@@ -274,6 +277,8 @@ def _room(problems: LayerProblems, hardware: Hardware | None, order: Order | Non
     fixed = None if order is None else fixed_order(order, target.lane_dims)
     if fixed is not None:
         _check_covers(layer, target, fixed)
+        if target.hardware:
+            _check_output_marker(fixed)
     orders = all_orders(interleaved) if fixed is None else fixed.orders
     memories = dict(hardware.buffers) if hardware is not None and hardware.buffers is not None else None
     loop_set = fixed.loop_set if fixed is not None else None
@@ -290,16 +295,34 @@ def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:
             raise InputError(f"order: {layer.name}: {dim}: expected a loop over its {extent}")
 
 
+def _check_output_marker(fixed: FixedOrder) -> None:
+    """Refuse O's marker above a loop that moves its tile: what it would hold is not reused, and is not searched."""
+    if int(fixed.orders.numbers[2][0]) % OUTPUT_STATES[-1]:
+        marked = fixed.order.index(next(one for one in fixed.order if isinstance(one, Marker) and "O" in one.arrays))
+        above = next(one for one in fixed.order[marked:] if not isinstance(one, Marker))
+        expected = "expected O's marker right above a loop over c, k or l for a search on hardware"
+        raise InputError(f"order: {expected}, got it above {above}")
+
+
 def _too_small(room: _Room, size: int) -> str:
+    """Why no schedule fits: the budget, else the given memories, else rules of the hardware."""
+    where = f"{room.layer.name}: no schedule fits"
+    if (least := _of_least_need(room)) is not None:
+        return f"{where} a buffer of {size} bytes; the smallest that would do has {int(least[0, 3])}"
+    if room.memories is not None and (least := _of_least_need(replace(room, memories=None))) is not None:
+        needed = predict(room.schedule(room.triples(words=False), least[0])).allocation
+        needs = ", ".join(f"{array}: {max(needed[array], room.target.least[n])}" for n, array in enumerate(ARRAYS))
+        own = ", ".join(f"{array}: {room.memories[array]}" for array in ARRAYS)
+        return f"{where} buffers of {{{own}}} bytes; the one of the given order that needs least has {{{needs}}}"
+    return f"{where} a buffer of any size: none is searched that the hardware runs with this order"
+
+
+def _of_least_need(room: _Room) -> NDArray[np.float64] | None:
+    """The candidate that needs least bytes, as `improve` has it; None if there is none."""
     pruned, triples = room.pruned_space(words=False)
     found = np.full((1, FOUND), np.inf)
     improve(pruned, triples.states, np.array([np.inf]), NEED, 1, found)
-    where = f"{room.layer.name}: no schedule fits a buffer of {size} bytes"
-    if not np.isfinite(found[0, 3]):
-        return (
-            f"{where}, nor any other size: none is searched that the hardware runs with this order and these memories"
-        )
-    return f"{where}; the smallest that would do has {int(found[0, 3])}"
+    return found if np.isfinite(found[0, 3]) else None
 
 
 def _replayed(

@@ -229,7 +229,9 @@ def fixed_order(order: Order, wide: frozenset[Dim] = frozenset()) -> FixedOrder:
         inner, number = LOOPS.index(dim), dims.count(dim)
         most = 2 if dim in TILED else 1
         if number > most:
-            raise InputError(f"order: {dim}: expected at most {most} loop{'s' * (most > 1)}, got {number}")
+            raise InputError(
+                f"order: {dim}: expected at most {most} loop{'s' * (most > 1)} for a search, got {number}"
+            )
         if number == 2:
             tiled.append(dim)
             used[dim] = [inner - 4, inner]

@@ -1,10 +1,11 @@
+import re
 from random import Random
 
 import pytest
 
 from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, PORT_WIDTHS, Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker
@@ -179,10 +180,29 @@ def test_biases_that_are_kept_are_no_part_of_that_objective() -> None:
 
 def test_more_loops_than_the_search_knows() -> None:
     layer = layer_of_few_loops(Random(0))
-    with pytest.raises(InputError, match="order: m: expected at most 2 loops, got 3"):
+    with pytest.raises(InputError, match="order: m: expected at most 2 loops for a search, got 3"):
         search(layer, [100], order=("m", "m", "m", "c", "y", "x", "k", "l"))
-    with pytest.raises(InputError, match="order: k: expected at most 1 loop, got 2"):
+    with pytest.raises(InputError, match="order: k: expected at most 1 loop for a search, got 2"):
         search(layer, [100], order=("m", "c", "y", "x", "k", "k", "l"))
+
+
+def test_output_marker_where_nothing_is_reused() -> None:
+    order: Order = ("m", Marker(("I", "W", "O")), "x", "c", "k", "l", "y")
+    with pytest.raises(InputError, match=r"order: expected O's marker right above a loop over c, k or l .* above x$"):
+        search(SQUARE, [1024], Hardware(name="hwc", lanes=Lanes(x=16)), order=order)
+
+
+def test_memories_that_are_too_small_for_the_given_order() -> None:
+    order: Order = (Marker(("O",)), "c", Marker(("I", "W")), "m", "k", "l", "y", "x")
+    own = Hardware(name="hwc", lanes=Lanes(x=16), order=order, buffers={"I": 64, "W": 8, "O": 128}, budget=200)
+    with pytest.raises(
+        InputError,
+        match=r"buffers of \{I: 64, W: 8, O: 128\} bytes; the one of the given order that needs least has \{I: \d",
+    ) as refused:
+        search(SQUARE, [200], own)
+    numbers = [int(number) for number in re.findall(r"\d+", str(refused.value))[-3:]]
+    needed = dict(zip("IWO", numbers, strict=True))
+    assert search(SQUARE, [sum(numbers)], own.model_copy(update={"buffers": needed, "budget": sum(numbers)}))
 
 
 def test_order_without_a_loop_that_the_layer_needs() -> None:
