@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hwgen.studies.sweep.attempt import environment
+from hwgen.studies.engine.attempt import environment
 
 LEAST_GAIN = 1.7
 ORDER = "MYX[O]C[I]k[W]lmyx"

@@ -100,6 +100,7 @@ def _entry(line: bytes) -> dict[str, Any] | None:
 
 def _contradicts(entry: Mapping[str, Any]) -> bool:
     """Whether a result says of itself that all is well, while counts that it has are not the predicted ones."""
+    entry = entry["value"] if isinstance(entry.get("value"), Mapping) else entry  # of a step
     well = entry["equal"] is True if "equal" in entry else entry.get("failures") == []
     pairs = [one for one in (entry, *entry.values()) if isinstance(one, Mapping) and set(one) >= _COUNTED]
     return well and any(
@@ -109,7 +110,7 @@ def _contradicts(entry: Mapping[str, Any]) -> bool:
     )
 
 
-_NAMES = ("configuration", "case", "network", "stack", "layer", "way")
+_NAMES = ("title", "configuration", "case", "network", "stack", "layer", "way")
 """What says which result a line is, where it has these."""
 _COUNTED = {"predicted", "measured"}
 _TIMES = ("cycles", "stalls", "busy", "energy")

@@ -7,7 +7,7 @@ import pytest
 from hwgen.cli import jobs
 from hwgen.cli.jobs import fitting_jobs
 from hwgen.ir.document import InputError
-from hwgen.studies.sweep.farm import Place
+from hwgen.studies.engine.farm import Place
 from hwgen.tools.machine import free_memory, processors
 from tests.cli.command_line import Run
 

@@ -1,7 +1,8 @@
 """The configurations of a regression by the cycle model alone: no Verilog, no simulator, the same plans."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 from hwgen.ir.layer import Layer
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.model.nest.one_level import predict
+from hwgen.studies.engine.farm import Place
+from hwgen.studies.engine.step import Record, Step, Tell
+from hwgen.studies.engine.work import UNLIMITED, Work
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, make_plan
-from hwgen.tools.workers import Failed, Finished, Task, Told, Workers
+from hwgen.tools.cache import digest_of
 
-__all__ = ["Modelled", "by_model", "model_task"]
+__all__ = ["Modelled", "by_model", "perform"]
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,6 @@ class Modelled:
     cycles: int
 
 
-@dataclass
-class _Found:
-    by_configuration: dict[Configuration, Modelled] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
-
-
 def by_model(
     layers: Sequence[Layer],
     configurations: Sequence[Configuration],
@@ -59,46 +57,57 @@ def by_model(
 
     ``folder`` keeps the plans. ``arrived`` is called with each row's configuration, layer and cycles.
     """
-    found = _Found()
-    with Workers(min(jobs, len(configurations))) as workers:
+    found: dict[Configuration, Modelled] = {}
+    failures: list[str] = []
+
+    def settle(configuration: Configuration, record: Record) -> None:
+        if record["status"] != "done":
+            failures.append(f"{configuration.name}: {record['reason']}")
+            return
+        value = record["value"]
+        for layer, taken in value.pop("rows_cycles").items():
+            arrived(configuration.name, layer, taken)
+        found[configuration] = Modelled(configuration, **{**value, "lanes": tuple(value["lanes"])})
+
+    def share() -> tuple[int, int]:
+        return len(found), len(configurations)
+
+    def begin() -> None:
         for number, configuration in enumerate(configurations):
             late = configuration.kind == "shared"  # their plans take long: those of the others come first
             arguments = (tuple(layers), configuration, folder / "plans")
-            workers.submit(-number - 100.0 * late, Task("model", model_task, arguments))
-        for event in workers.events():
-            match event:
-                case Told(_, (configuration, layer, cycles)):
-                    arrived(configuration.name, layer, cycles)
-                case Failed(task, reason):
-                    found.failures.append(f"{task.arguments[1].name}: {reason}")
-                case Finished(_, modelled, _):
-                    found.by_configuration[modelled.configuration] = modelled
-    return [found.by_configuration[one] for one in configurations if one in found.by_configuration], found.failures
+            key, urgency = digest_of([configuration.name]), -number - 100.0 * late
+            step = Step("model", key, configuration.name, arguments, urgency, keep=False)
+            work.want(step, partial(settle, configuration))
+
+    place = Place(workers=min(jobs, len(configurations)))
+    work = Work(folder / "none", place, UNLIMITED, perform=f"{__name__}:perform", share=share, keep=share)
+    work.run(begin)
+    return [found[one] for one in configurations if one in found], failures
 
 
-def model_task(
-    layers: Sequence[Layer], configuration: Configuration, store: Path, *, tell: Callable[[Any], None]
-) -> Modelled:
-    """Plan a configuration and predict its rows; each is told when it is done."""
+def perform(step: Step, tell: Tell) -> dict[str, Any]:
+    """Plan a configuration and predict its rows."""
+    layers, configuration, store = step.arguments
     plan = make_plan(layers, configuration, store)
     rows = rows_of(plan)
-    moved, cycles, busy = 0, 0, []
+    moved, busy = 0, []
+    cycles: dict[str, int] = {}
     for row in rows:
         schedule = row.entry.schedule
         taken = predicted_cycles(schedule, row.parameters).total
         moved += predict(schedule).total_bytes
-        cycles += taken
+        cycles[row.layer] = taken
         busy.append(schedule.layer.macs / (row.parameters.lanes.product * taken))
-        tell((configuration, row.layer, taken))
-    return Modelled(
-        configuration=configuration,
-        rows=len(rows),
-        left_out=len(plan.left_out),
-        hwcs=len({row.parameters for row in rows}),
-        lanes=tuple(sorted({str(row.parameters.lanes) for row in rows})),
-        total_bytes=moved,
-        ratio=moved / sum(plan.optima[row.layer] for row in rows) if rows else 0.0,
-        mean_utilisation=mean(busy) if rows else 0.0,
-        least_utilisation=min(busy, default=0.0),
-        cycles=cycles,
-    )
+    return {
+        "rows": len(rows),
+        "left_out": len(plan.left_out),
+        "hwcs": len({row.parameters for row in rows}),
+        "lanes": sorted({str(row.parameters.lanes) for row in rows}),
+        "total_bytes": moved,
+        "ratio": moved / sum(plan.optima[row.layer] for row in rows) if rows else 0.0,
+        "mean_utilisation": mean(busy) if rows else 0.0,
+        "least_utilisation": min(busy, default=0.0),
+        "cycles": sum(cycles.values()),
+        "rows_cycles": cycles,
+    }

@@ -26,10 +26,20 @@ from hwgen.lower.system.choice import fastest_partition
 from hwgen.lower.system.program import compile_system
 from hwgen.lower.system.shares import PARTITIONS, Partition
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
+from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.engine.work import results_of
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.ledger import Ledger
 
-__all__ = ["LEDGER", "ClusterCase", "ClusterRegression", "kept_results", "regression_cases", "shared_cases"]
+__all__ = [
+    "LEDGER",
+    "ClusterCase",
+    "ClusterRegression",
+    "kept_results",
+    "perform",
+    "regression_cases",
+    "shared_cases",
+]
 
 LEDGER = "clusters.jsonl"
 
@@ -84,34 +94,28 @@ class ClusterRegression:
 
     def run(self, arrived: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
         """All results, in the order of the cases."""
-        ledger = Ledger(self.folder / LEDGER)
-        kept = ledger.load()
-        results = []
-        for case in self.cases:
-            key = case.key
-            if key not in kept:
-                found = self._simulated(case)
-                hwcs = case.cluster.hwcs * case.clusters
-                kept[key] = {"case": case.name, "hwcs": hwcs, "stalled": case.stalls, **found.as_json()}
-                ledger.add(key, kept[key])
-            results.append(kept[key])
-            arrived(kept[key])
-        return results
+        steps = [Step("cluster", case.key, case.name, (case, self.fast)) for case in self.cases]
+        return results_of(steps, self.folder / LEDGER, 1, perform=f"{__name__}:perform", arrived=arrived)
 
-    def _simulated(self, case: ClusterCase) -> LayerResult:
-        if case.clusters > 1:
-            (found,) = cosimulate_systems(
-                [case.schedule], case.hardware, case.clusters, case.partition, stalls=case.stalls, fast=self.fast
-            )
-        else:
-            (found,) = cosimulate_clusters([case.schedule], case.hardware, stalls=case.stalls, fast=self.fast)
-        return found
+
+def perform(step: Step, tell: Tell) -> dict[str, Any]:
+    """Simulate a case."""
+    case, fast = step.arguments
+    found: LayerResult
+    if case.clusters > 1:
+        (found,) = cosimulate_systems(
+            [case.schedule], case.hardware, case.clusters, case.partition, stalls=case.stalls, fast=fast
+        )
+    else:
+        (found,) = cosimulate_clusters([case.schedule], case.hardware, stalls=case.stalls, fast=fast)
+    return {"case": case.name, "hwcs": case.cluster.hwcs * case.clusters, "stalled": case.stalls, **found.as_json()}
 
 
 def kept_results(cases: Sequence[ClusterCase], folder: Path) -> list[dict[str, Any] | None]:
     """What ``folder`` has of each case in the present state; None: nothing. Nothing is simulated."""
-    kept = Ledger(folder / LEDGER).load()
-    names = {entry["case"] for entry in kept.values() if "case" in entry}
+    records = Ledger(folder / LEDGER).load()
+    kept = {key: record["value"] for key, record in records.items() if record.get("status") == "done"}
+    names = {value["case"] for value in kept.values()}
     # The key of a case takes the Verilog of its cluster.
     return [kept.get(case.key) if case.name in names else None for case in cases]
 

@@ -8,7 +8,6 @@ None has its published size (inputs: channels x height x width):
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,13 @@ import hwgen.lower
 import hwgen.model
 import hwgen.search
 from hwgen.ir.hardware import Hardware
+from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.engine.work import results_of
 from hwgen.studies.regress.depth_first_gain import run_both_ways
 from hwgen.studies.regress.pipeline_cases import Part, whole_stack
 from hwgen.tools.cache import digest_of, sources_digest
-from hwgen.tools.ledger import Ledger
 
-__all__ = ["NETWORKS", "WaysRegression"]
+__all__ = ["NETWORKS", "WaysRegression", "perform"]
 
 NETWORKS = (
     Part("dmcnn_vd_first4", "dmcnn_vd", "conv1", "conv4", 4, (64, 64), 16, (16, 12)),
@@ -53,23 +53,23 @@ class WaysRegression:
 
     def run(self, arrived: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
         """All results, in the order of the parts."""
-        ledger = Ledger(self.folder / "both_ways.jsonl")
-        kept, state = ledger.load(), self._state()
-
-        def result(part: Part) -> dict[str, Any]:
-            key = digest_of([repr(part), state])
-            if key not in kept:
-                solution = whole_stack(part.made(small=self.small), 1)
-                kept[key] = run_both_ways(part.name, solution, self.hardware, macs=MACS, random=RANDOM).as_json()
-                ledger.add(key, kept[key])
-            arrived(kept[key])
-            return kept[key]
-
-        with ThreadPoolExecutor(self.jobs) as pool:
-            return list(pool.map(result, self.parts))
+        state = self._state()
+        steps = [
+            Step("ways", digest_of([repr(part), state]), part.name, (part, self.small, self.hardware))
+            for part in self.parts
+        ]
+        file = self.folder / "both_ways.jsonl"
+        return results_of(steps, file, self.jobs, perform=f"{__name__}:perform", arrived=arrived)
 
     def _state(self) -> str:
         """A digest of everything that a result depends on."""
         packages = (cosim, hwgen.arch, hwgen.gateware, hwgen.ir, hwgen.lower, hwgen.model, hwgen.search)
         sources = sources_digest([*(Path(package.__path__[0]) for package in packages), Path(__file__).parent])
         return digest_of([self.small, self.hardware.as_data(), sources])
+
+
+def perform(step: Step, tell: Tell) -> dict[str, Any]:
+    """Simulate a part both ways."""
+    part, small, hardware = step.arguments
+    solution = whole_stack(part.made(small=small), 1)
+    return run_both_ways(part.name, solution, hardware, macs=MACS, random=RANDOM).as_json()

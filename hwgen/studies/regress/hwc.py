@@ -1,7 +1,7 @@
 """Many layers on many HWCs at full size: planned, generated, built and simulated side by side, kept line by line.
 
-Four kinds of tasks: a plan opens its HWCs; an HWC's Verilog, once generated, says which of its rows are new; if some
-are, it is built; then they run. The most urgent task is the one with the longest path of tasks that depend on it, so
+Four kinds of steps: a plan opens its HWCs; an HWC's Verilog, once generated, says which of its rows are new; if some
+are, it is built; then they run. The most urgent step is the one with the longest path of steps that depend on it, so
 that long rows start early and short ones fill the end.
 """
 
@@ -9,7 +9,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,27 +32,30 @@ from hwgen.ir.layer import Layer
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import least_cycles, predicted_cycles
 from hwgen.model.nest.one_level import predict
+from hwgen.studies.engine.farm import Place
+from hwgen.studies.engine.step import Record, Step, Tell
+from hwgen.studies.engine.work import UNLIMITED, Work
 from hwgen.studies.regress.plans import Configuration, Entry, Plan, make_plan
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.ledger import Ledger
-from hwgen.tools.workers import Failed, Finished, Task, Told, Workers
 
 __all__ = [
     "Outcome",
     "Regression",
     "Row",
     "Spent",
-    "build_task",
+    "build_rows",
     "expected_rows",
     "kept_configurations",
+    "perform",
     "rows_of",
-    "simulate_task",
+    "simulate_row",
 ]
 
+RESULTS = "results.jsonl"
 CYCLES_PER_SECOND = 2e6
 BUILD_SECONDS, GENERATE_SECONDS = 8.0, 2.0
-BATCH_SECONDS = 10.0
-"""Estimates that only order the tasks: simulation speed, seconds of a build, of the Verilog, and of a batch."""
+"""Estimates that only order the steps: simulation speed, seconds of a build, and of the Verilog."""
 FIRST = 1e9
 
 
@@ -159,73 +162,87 @@ class Regression:
         self._outcome = Outcome()
         self._plans: dict[Configuration, Plan] = {}
         self._known = 0
-
-    @cached_property
-    def _ledger(self) -> Ledger:
-        return Ledger(self.folder / "results.jsonl")
-
-    @cached_property
-    def _kept(self) -> dict[str, dict[str, Any]]:
-        return self._ledger.load()
+        self._work = Work(
+            self.folder / RESULTS, Place(workers=self.jobs), UNLIMITED, perform=f"{__name__}:perform",
+            share=self._share, keep=self._share,
+        )  # fmt: skip
 
     def run(self) -> Outcome:
         """Run all rows without a kept result."""
-        with Workers(self.jobs) as workers:
-            for number, configuration in enumerate(self.configurations):
-                # Plans that take long come last, so that the rows of the others keep the other processes busy.
-                late = configuration.kind == "shared"
-                arguments = (tuple(self.layers), configuration, self.folder / "plans")
-                workers.submit(FIRST - number - 100 * late, Task("plan", plan_task, arguments))
-            for event in workers.events():
-                match event:
-                    case Told(_, (name, result)):
-                        self._add(name, result)
-                    case Failed(task, reason):
-                        self._outcome.failures.append(reason if task.name == "plan" else f"{task.name}: {reason}")
-                    case Finished(task, value, cpu_seconds):
-                        self._outcome.spent.by_kind[task.name] += cpu_seconds
-                        self._go_on(workers, task, value)
+        self._work.run(self._begin)
         outcome = self._outcome
         outcome.plans = [self._plans[one] for one in self.configurations if one in self._plans]
         return outcome
 
-    def _go_on(self, workers: Workers, task: Task, value: Any) -> None:
-        match task.name:
-            case "plan":
-                plan = value
-                self._plans[plan.configuration] = plan
-                new: dict[tuple[HwcParameters, str], list[Row]] = defaultdict(list)
-                for row in rows_of(value):
-                    hardware = row.entry.hardware
-                    new[row.parameters, "" if hardware is None else digest_of(hardware.as_data())].append(row)
-                    self._known += 1
-                for (parameters, _), rows in new.items():
-                    urgency = GENERATE_SECONDS + BUILD_SECONDS + max(row.seconds for row in rows)
-                    workers.submit(urgency, Task("generate", generate_task, (parameters, tuple(rows))))
-            case "generate":
-                digest, rows = value
-                wanted = []
-                for row in rows:
-                    key = row.key(digest, self.seed)
-                    if believed(row, self._kept.get(key), self._ledger) is not None:
-                        self._outcome.results[row.configuration, row.layer] = self._kept[key]
-                    else:
-                        wanted.append((row, key))
-                if wanted:
-                    urgency = BUILD_SECONDS + max(row.seconds for row, _ in wanted)
-                    workers.submit(urgency, Task("build", build_task, (tuple(wanted),)))
-            case "build":
-                for batch in batches(value):
-                    workers.submit(
-                        sum(row.seconds for row, _ in batch), Task("simulate", simulate_task, (batch, self.seed))
-                    )
+    def _share(self) -> tuple[int, int]:
+        return len(self._outcome.results), self._known
 
-    def _add(self, row_key: tuple[Row, str], result: dict[str, Any]) -> None:
-        row, key = row_key
-        self._ledger.add(key, result)
-        self._outcome.results[row.configuration, row.layer] = {"key": key, **result}
-        self._outcome.simulated += 1
-        self.arrived(result, len(self._outcome.results), self._known)
+    def _begin(self) -> None:
+        for number, configuration in enumerate(self.configurations):
+            # Plans that take long come last, so that the rows of the others keep the other processes busy.
+            late = configuration.kind == "shared"
+            arguments = (tuple(self.layers), configuration, self.folder / "plans")
+            urgency = FIRST - number - 100 * late
+            self._want("plan", [configuration.name], arguments, urgency, partial(self._planned, configuration))
+
+    def _want(
+        self, kind: str, names: object, arguments: tuple[Any, ...], urgency: float, then: Callable[[Any], None]
+    ) -> None:
+        """A step whose result is found in the cache the next time, and what follows if it is done."""
+
+        def go_on(record: Record) -> None:
+            self._outcome.spent.by_kind[kind] += record.get("cpu_seconds", 0.0)
+            if record["status"] == "done":
+                then(record["value"])
+            else:
+                of_plan = kind == "plan"
+                self._outcome.failures.append(record["reason"] if of_plan else f"{kind}: {record['reason']}")
+
+        self._work.want(Step(kind, digest_of([kind, names]), kind, arguments, urgency, keep=False), go_on)
+
+    def _planned(self, configuration: Configuration, value: Any) -> None:
+        self._plans[configuration] = plan = Plan.from_data(configuration, value)
+        new: dict[tuple[HwcParameters, str], list[Row]] = defaultdict(list)
+        for row in rows_of(plan):
+            hardware = row.entry.hardware
+            new[row.parameters, "" if hardware is None else digest_of(hardware.as_data())].append(row)
+            self._known += 1
+        for (parameters, hardware_digest), rows in new.items():
+            urgency = GENERATE_SECONDS + BUILD_SECONDS + max(row.seconds for row in rows)
+            names = [configuration.name, asdict(parameters), hardware_digest]
+            self._want("generate", names, (parameters,), urgency, partial(self._generated, names, rows))
+
+    def _generated(self, names: list[Any], rows: list[Row], value: Any) -> None:
+        wanted = []
+        for row in rows:
+            title = f"{row.configuration.name} {row.layer}"
+            step = Step("simulate", row.key(value["verilog"], self.seed), title, (row, self.seed), row.seconds)
+            kept = self._work.kept(step)
+            doubt = None if kept is None else doubtful(row, kept["value"])
+            if doubt is not None:
+                self._work.forget(step, doubt)
+            elif kept is not None:
+                self._outcome.results[row.configuration, row.layer] = {"key": step.key, **kept["value"]}
+                continue
+            wanted.append((row, step))
+        if wanted:
+            urgency = BUILD_SECONDS + max(row.seconds for row, _ in wanted)
+            layers = [row.layer for row, _ in wanted]
+            self._want("build", [names, layers], ([row for row, _ in wanted],), urgency, partial(self._built, wanted))
+
+    def _built(self, wanted: list[tuple[Row, Step]], _: Any) -> None:
+        for row, step in wanted:
+            self._work.want(step, partial(self._simulated, row, step))
+
+    def _simulated(self, row: Row, step: Step, record: Record) -> None:
+        outcome = self._outcome
+        outcome.spent.by_kind["simulate"] += record.get("cpu_seconds", 0.0)
+        if record["status"] != "done":
+            outcome.failures.append(f"simulate: {record['reason']}")
+            return
+        outcome.results[row.configuration, row.layer] = {"key": step.key, **record["value"]}
+        outcome.simulated += 1
+        self.arrived(record["value"], len(outcome.results), self._known)
 
 
 def rows_of(plan: Plan) -> list[Row]:
@@ -243,113 +260,87 @@ def rows_of(plan: Plan) -> list[Row]:
 
 def kept_configurations(folder: Path) -> set[str]:
     """Names of the configurations of which results are kept."""
-    return {str(entry.get("configuration")) for entry in Ledger(folder / "results.jsonl").load().values()}
+    return {configuration for configuration, _ in _kept_rows(Ledger(folder / RESULTS).load())}
+
+
+def _kept_rows(kept: dict[str, Record]) -> set[tuple[str, str]]:
+    """Configuration and layer of what is kept."""
+    values = [record["value"] for record in kept.values() if record.get("status") == "done"]
+    return {(value["configuration"], value["layer"]) for value in values}
 
 
 def expected_rows(
     layers: Sequence[Layer], configuration: Configuration, folder: Path, seed: int = 0
 ) -> dict[str, dict[str, Any] | None]:
     """The kept result of each layer of a configuration; None where there is none for today's plan and generator."""
-    ledger = Ledger(folder / "results.jsonl")
+    ledger = Ledger(folder / RESULTS)
     kept = ledger.load()
-    names = {(entry.get("configuration"), entry.get("layer")) for entry in kept.values()}
+    names = _kept_rows(kept)
     rows = rows_of(make_plan(layers, configuration, folder / "plans"))
+    found: dict[str, dict[str, Any] | None] = {row.layer: None for row in rows}
     if any((configuration.name, row.layer) not in names for row in rows):
-        # Not complete in any case: the Verilog, which takes seconds, need not be generated.
-        return {row.layer: None for row in rows}
-    found = {row.layer: kept.get(row.key(digest_of(generated(row.parameters)), seed)) for row in rows}
-    return {row.layer: believed(row, found[row.layer], ledger) for row in rows}
+        return found  # not complete in any case: the Verilog, which takes seconds, need not be generated
+    for row in rows:
+        record = kept.get(row.key(digest_of(generated(row.parameters)), seed))
+        doubt = None if record is None else doubtful(row, record["value"])
+        if doubt is not None:
+            ledger.tell(f"{configuration.name} {row.layer}: {doubt}")
+        elif record is not None:
+            found[row.layer] = record["value"]
+    return found
 
 
-def believed(row: Row, kept: dict[str, Any] | None, ledger: Ledger) -> dict[str, Any] | None:
-    """A kept result, if its counts are those that the model predicts and lie above the bound; else None, and told."""
-    if kept is None:
-        return None
+def doubtful(row: Row, kept: dict[str, Any]) -> str | None:
+    """Why a kept result is not believed: its counts are not those that the model predicts."""
     schedule = row.entry.schedule
     predicted = predict(schedule).counts
     measured = Counts.from_json(kept["measured"])
     alike = kept["predicted"] == predicted.as_json() and kept["total_bytes"] == measured.total_bytes()
     differs = kept["equal"] and predicted.differences(measured)
     if not alike or differs or kept["cycles"]["predicted"] != predicted_cycles(schedule, row.parameters).total:
-        ledger.tell(f"{row.configuration.name} {row.layer}: its counts are not what the model and its flags say")
-        return None
-    return kept
-
-
-def batches(wanted: Sequence[tuple[Row, str]]) -> list[tuple[tuple[Row, str], ...]]:
-    """Rows of one HWC, the longest first; short ones together, since each simulator takes a second to start."""
-    found: list[tuple[tuple[Row, str], ...]] = []
-    waiting: list[tuple[Row, str]] = []
-    for item in sorted(wanted, key=lambda item: -item[0].least_cycles):
-        waiting.append(item)
-        if sum(row.seconds for row, _ in waiting) >= BATCH_SECONDS:
-            found.append(tuple(waiting))
-            waiting = []
-    return [*found, tuple(waiting)] if waiting else found
+        return "its counts are not what the model and its flags say"
+    return None
 
 
 # --- what the processes do ---
 
 
-def plan_task(
-    layers: Sequence[Layer], configuration: Configuration, store: Path, *, tell: Callable[[Any], None]
-) -> Plan:
-    """Make the plan of a configuration."""
-    return make_plan(layers, configuration, store)
+def perform(step: Step, tell: Tell) -> dict[str, Any]:
+    """Do one step."""
+    match step.kind:
+        case "plan":
+            return make_plan(*step.arguments).as_data()
+        case "generate":
+            return {"verilog": digest_of(generated(*step.arguments))}
+        case "build":
+            return build_rows(*step.arguments)
+        case _:
+            return simulate_row(*step.arguments)
 
 
-def generate_task(
-    parameters: HwcParameters, rows: tuple[Row, ...], *, tell: Callable[[Any], None]
-) -> tuple[str, tuple[Row, ...]]:
-    """The digest of an HWC's Verilog, which is kept."""
-    return digest_of(generated(parameters)), rows
-
-
-def build_task(wanted: tuple[tuple[Row, str], ...], *, tell: Callable[[Any], None]) -> tuple[tuple[Row, str], ...]:
-    """A build that runs these rows, optimised if they take long; several, if some need more memory than others."""
+def build_rows(rows: Sequence[Row]) -> dict[str, Any]:
+    """Build the HWC of some rows, optimised if they take long; several times, if some need more memory."""
     programs = {
         depth_for("verilator", program.layout.size // WORD_BYTES): program
-        for program in (compile_layer(row.entry.schedule, row.entry.hardware) for row, _ in wanted)
+        for program in (compile_layer(row.entry.schedule, row.entry.hardware) for row in rows)
     }
-    parameters = wanted[0][0].parameters
+    parameters = rows[0].parameters
     text, ports = generated(parameters), parameters.ports
-    cycles = sum(row.least_cycles for row, _ in wanted)
+    cycles = sum(row.least_cycles for row in rows)
     for depth, program in sorted(programs.items(), key=lambda item: item[0]):
         if cycles > VERY_LONG:
             build_profiled(text, rehearsal(program, REHEARSED_CYCLES))
         else:
             device = hwc_device(text, depth, (ports.I, ports.W, ports.O))
             simulator_for("verilator", fast=cycles > LONG).build(device, "bench")
-    return wanted
+    return {}
 
 
-def simulate_task(wanted: tuple[tuple[Row, str], ...], seed: int, *, tell: Callable[[Any], None]) -> None:
-    """Run rows of one HWC one after the other, each requantised at random; each result is sent as soon as it is
-    complete."""
-    schedules = [
-        randomly_requantised(row.entry.schedule, np.random.default_rng([seed, row.stream])) for row, _ in wanted
-    ]
-    by_schedule = {id(schedule): item for schedule, item in zip(schedules, wanted, strict=True)}
-    told: set[int] = set()
-
-    def finished(result: LayerResult) -> None:
-        name = id(result.schedule)
-        if name not in told:
-            told.add(name)
-            tell((by_schedule[name], _line(by_schedule[name][0], result)))
-
-    def arrived(result: LayerResult) -> None:
-        if result.passed:  # else its failures are still to be explained
-            finished(result)
-
-    for result in cosimulate(
-        schedules,
-        wanted[0][0].entry.hardware,
-        seed=seed,
-        streams=[row.stream for row, _ in wanted],
-        progress=arrived,
-    ):
-        finished(result)
+def simulate_row(row: Row, seed: int) -> dict[str, Any]:
+    """Run a row, requantised at random."""
+    schedule = randomly_requantised(row.entry.schedule, np.random.default_rng([seed, row.stream]))
+    (result,) = cosimulate([schedule], row.entry.hardware, seed=seed, streams=[row.stream])
+    return _line(row, result)
 
 
 def _line(row: Row, result: LayerResult) -> dict[str, Any]:

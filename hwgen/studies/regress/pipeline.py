@@ -4,8 +4,7 @@
 channels on smaller maps, and one of these as published on a DRAM.
 """
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -23,11 +22,12 @@ from cosim.pipeline.pace import pace_of, pace_on_dram
 from cosim.pipeline.run import run_pipelines, sizes_for
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.lower.pipeline.sharing import shared_pipeline
+from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.engine.work import results_of
 from hwgen.studies.regress.pipeline_cases import PipelineCase
 from hwgen.tools.cache import digest_of, sources_digest
-from hwgen.tools.ledger import Ledger
 
-__all__ = ["StackRegression"]
+__all__ = ["StackRegression", "perform"]
 
 RANDOM = 2019
 
@@ -46,39 +46,42 @@ class StackRegression:
 
     def run(self, arrived: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
         """All results, in the order of the cases."""
-        groups = [list(group) for _, group in groupby(self.cases, key=lambda case: case.name.rpartition("_x")[0])]
-        with ThreadPoolExecutor(self.jobs) as pool:
-            found = list(pool.map(lambda group: self._run_group(group, arrived), groups))
-        return [result for results in found for result in results]
+        groups = groupby(self.cases, key=lambda case: case.name.rpartition("_x")[0])
+        steps = [step for _, group in groups for step in _steps(list(group))]
+        sizes = {case.name: {} if case.size is None else {"size": asdict(case.size)} for case in self.cases}
 
-    def _run_group(
-        self, cases: Iterable[PipelineCase], arrived: Callable[[dict[str, Any]], None]
-    ) -> list[dict[str, Any]]:
-        cases = list(cases)
-        runs = [_prepared(case) for case in cases]
-        pipeline = shared_pipeline([run.program.parameters for run in runs])
-        runs = [replace(run, pipeline=pipeline) for run in runs]
-        jobs = [replace(job_of(run), pipeline=0) for run in runs]
-        build = PipelineBuild(((pipeline, sizes_for(jobs)),))
-        packages = (cosim.pipeline, hwgen.lower.pipeline)
-        sources = sources_digest([HARNESS, *(Path(package.__path__[0]) for package in packages), Path(__file__)])
-        state = digest_of([build.text, sources])
-        ledger = Ledger(self.folder / "depth_first.jsonl")
-        kept = ledger.load()
-        results = []
-        for case, run, job in zip(cases, runs, jobs, strict=True):
-            key = digest_of([run.name, state, repr(run.dram)])
-            if key not in kept:
-                result = compare(run, *run_pipelines(build, [job]))
-                of = pace_of if case.port is None else pace_on_dram
-                pace = of(result).as_json() if result.passed else None
-                rings = sum(one.elements for one in run.program.parameters.maps)
-                kept[key] = {**result.as_json(), "macs": case.macs, "rings": rings, "pace": pace}
-                ledger.add(key, kept[key])
-            size = {} if case.size is None else {"size": asdict(case.size)}
-            results.append({**kept[key], **size})
-            arrived(results[-1])
-        return results
+        def sized(value: dict[str, Any]) -> dict[str, Any]:
+            return {**value, **sizes[value["stack"]]}
+
+        found = results_of(
+            steps, self.folder / "depth_first.jsonl", self.jobs, perform=f"{__name__}:perform",
+            arrived=lambda value: arrived(sized(value)),
+        )  # fmt: skip
+        return [sized(value) for value in found]
+
+
+def _steps(cases: Sequence[PipelineCase]) -> Iterator[Step]:
+    """The steps of cases that share a pipeline."""
+    runs = [_prepared(case) for case in cases]
+    pipeline = shared_pipeline([run.program.parameters for run in runs])
+    runs = [replace(run, pipeline=pipeline) for run in runs]
+    jobs = [replace(job_of(run), pipeline=0) for run in runs]
+    build = PipelineBuild(((pipeline, sizes_for(jobs)),))
+    packages = (cosim.pipeline, hwgen.lower.pipeline)
+    sources = sources_digest([HARNESS, *(Path(package.__path__[0]) for package in packages), Path(__file__)])
+    state = digest_of([build.text, sources])
+    for case, run, job in zip(cases, runs, jobs, strict=True):
+        yield Step("stack", digest_of([run.name, state, repr(run.dram)]), run.name, (case, run, build, job))
+
+
+def perform(step: Step, tell: Tell) -> dict[str, Any]:
+    """Simulate a stack."""
+    case, run, build, job = step.arguments
+    result = compare(run, *run_pipelines(build, [job]))
+    of = pace_of if case.port is None else pace_on_dram
+    pace = of(result).as_json() if result.passed else None
+    rings = sum(one.elements for one in run.program.parameters.maps)
+    return {**result.as_json(), "macs": case.macs, "rings": rings, "pace": pace}
 
 
 def _prepared(case: PipelineCase) -> StackRun:

@@ -13,7 +13,7 @@ from hwgen.cli.jobs import fitting_jobs
 from hwgen.cli.stages import Lines
 from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
-from hwgen.studies.sweep.farm import Place
+from hwgen.studies.engine.farm import Place
 from hwgen.studies.sweep.request import Outcome
 from hwgen.studies.sweep.rows import Cells
 from hwgen.studies.sweep.tables.files import Asked, write_results

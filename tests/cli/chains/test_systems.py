@@ -15,6 +15,7 @@ from hwgen.ir.schedule import save_schedule
 from hwgen.lower.system.choice import fastest_partition
 from tests.cli.command_line import Run, refused
 from tests.cosim.system.test_systems import cases, hardware
+from tests.studies.engine.inline import open_inline
 
 
 @pytest.fixture
@@ -71,6 +72,7 @@ def test_every_partition_is_run_and_the_last_one_stalled(
         }
         return [SimpleNamespace(as_json=lambda: found)]
 
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     monkeypatch.setattr(hwgen.studies.regress.cluster, "generated_cluster", repr)
     monkeypatch.setattr(hwgen.studies.regress.cluster, "cosimulate_systems", simulated)
     answer = run("regress-clusters", *arguments, "--clusters", "4", "-o", tmp_path / "results")

@@ -15,10 +15,11 @@ import pytest
 import yaml
 
 from hwgen.ir.document import SEAL
-from hwgen.studies.sweep.attempt import environment
+from hwgen.studies.engine.attempt import environment
+from hwgen.studies.sweep.steps import LEDGER
 from tests.cli.command_line import Run, refused
+from tests.studies.engine.inline import open_inline
 from tests.studies.regress.test_hwc import ROWS
-from tests.studies.sweep.inline import open_inline
 
 SWEEP = ("sweep", "set.yaml", "--per-layer", "--objective", "traffic", "--lanes", "x16", "-j", "1", "-o", "out")
 HERE = (*SWEEP, "--buffers", "512")
@@ -47,7 +48,7 @@ def there(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     """A copy of it, in which commands run; the steps of a sweep in this process, and pages without images."""
     shutil.copytree(finished, tmp_path / "there")
     monkeypatch.chdir(tmp_path / "there")
-    monkeypatch.setattr("hwgen.studies.sweep.work.open_farm", open_inline)
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     monkeypatch.setattr("hwgen.report.charts.images", lambda *drawn: {})
     return tmp_path / "there"
 
@@ -79,33 +80,30 @@ def test_a_step_of_a_sweep_is_made_anew(
     run: Run, there: Path, change: Callable[[dict[str, Any]], object], digest: str
 ) -> None:
     before = figures(there / "out" / "results.csv")
-    (file,) = [
-        file
-        for file in (there / "out" / "store").glob("??/*.json")
-        if "measured" in json.loads(file.read_text(encoding="utf-8")).get("value", ())
-    ]
-    record = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(edited(record, lambda data: change(data["value"]), digest), encoding="utf-8")
+    ledger = there / "out" / LEDGER
+    lines = ledger.read_text(encoding="utf-8").splitlines()
+    (number,) = [at for at, line in enumerate(lines) if "measured" in json.loads(line)["value"]]
+    lines[number] = edited(json.loads(lines[number]), lambda data: change(data["value"]), digest)
+    ledger.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     answer = run(*HERE)
     assert answer.status == 0
-    (line,) = [line for line in answer.err.splitlines() if "is not as it was written: made anew" in line]
-    assert str(file) in line
-    assert "point" in line
+    (line,) = [line for line in answer.err.splitlines() if "not believed" in line]
+    assert f"out/{LEDGER}: line {number + 1} (per-layer 512 x16 point): " in line
     assert figures(there / "out" / "results.csv") == before
     assert run(*HERE).err == ""
 
 
 @both
-def test_no_record_of_a_store_is_believed(run: Run, there: Path, digest: str) -> None:
+def test_no_record_of_a_sweep_is_believed(run: Run, there: Path, digest: str) -> None:
     """Plans and curves, too."""
     before = figures(there / "out" / "results.csv"), figures(there / "out" / "curves.csv")
-    files = list((there / "out" / "store").glob("??/*.json"))
-    for file in files:
-        record = json.loads(file.read_text(encoding="utf-8"))
-        file.write_text(edited(record, lambda data: data["value"].update(more=1), digest), encoding="utf-8")
+    ledger = there / "out" / LEDGER
+    lines = ledger.read_text(encoding="utf-8").splitlines()
+    new = [edited(json.loads(line), lambda data: data["value"].update(more=1), digest) for line in lines]
+    ledger.write_text("".join(f"{line}\n" for line in new), encoding="utf-8")
     answer = run(*HERE)
     assert answer.status == 0
-    assert answer.err.count("is not as it was written: made anew") == len(files) >= 3
+    assert answer.err.count("not believed") == len(lines) >= 3
     assert (figures(there / "out" / "results.csv"), figures(there / "out" / "curves.csv")) == before
 
 
@@ -182,14 +180,15 @@ def test_a_line_of_a_ledger_is_made_anew(
 ) -> None:
     ledger = there / "regressed" / "results.jsonl"
     kept = ledger.read_text(encoding="utf-8")
-    ledger.write_text(edited(json.loads(kept), change, digest) + "\n", encoding="utf-8")
+    changed = edited(json.loads(kept), lambda data: change(data["value"]), digest)
+    ledger.write_text(f"{changed}\n", encoding="utf-8")
     answer = run(*REGRESS, "--json")
     assert answer.status == 0
     (line,) = [line for line in answer.err.splitlines() if "not believed" in line]
     assert "regressed/results.jsonl: line 1 (per-layer 512 point): " in line
     assert answer.json["simulated"] == 1
     (result,) = answer.json["results"]
-    before = json.loads(kept)
+    before = json.loads(kept)["value"]
     assert [result[name] for name in ("measured", "cycles")] == [before[name] for name in ("measured", "cycles")]
     again = run(*REGRESS, "--json")
     assert (again.status, again.err, again.json["simulated"]) == (0, "", 0)

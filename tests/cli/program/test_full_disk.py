@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from tests.cli.command_line import Run
+from tests.studies.engine.inline import open_inline
 from tests.studies.regress.test_hwc import ROWS
-from tests.studies.sweep.inline import open_inline
 from tests.studies.sweep.report.swept import results
 
 PAGE, PAGES = 4096, 16
@@ -55,7 +55,7 @@ def test_a_full_disk(
     run: Run, tmp_path: Path, disk: Callable[[int], Path], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hwgen.studies.sweep.work.open_farm", open_inline)
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     table = {"format": 1, "kind": "layer_list", "network": "small", "layers": ROWS[1:2]}
     (tmp_path / "set.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
     command, pages = COMMANDS[name]

@@ -164,7 +164,7 @@ def test_what_is_kept_is_found_and_nothing_else(tmp_path: Path, monkeypatch: pyt
     case = regression_cases([schedule], hardware)[0]
     entry = {"case": "alexnet_5", "hwcs": 4, "equal": True, "output_exact": True, "failures": [],
              "cycles": {"measured": 5_000_000, "predicted": 1}}  # fmt: skip
-    lines = [{"key": "of another state", **entry}, {"key": case.key, **entry}]
+    lines = [{"key": key, "status": "done", "value": entry} for key in ("of another state", case.key)]
     (tmp_path / LEDGER).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert command._on_clusters(layers, tmp_path) == [
         RowOnCluster(16, "alexnet_5", 4, 8, schedule.layer.macs, 5_000_000, equal=True)
@@ -211,11 +211,11 @@ def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: P
     # A result that is not what was predicted is named, and is no success.
     file = results / "results.jsonl"
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    lines[0]["failures"] = ["one word more"]
+    lines[0]["value"]["failures"] = ["one word more"]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     wrong = run(*asked)
     assert wrong.status == 1
-    assert f"{lines[0]['layer']}: one word more" in wrong.out
+    assert f"{lines[0]['value']['layer']}: one word more" in wrong.out
 
 
 def test_options_that_do_not_go_together_are_refused(run: Run, small: Path, tmp_path: Path) -> None:

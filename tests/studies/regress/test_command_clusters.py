@@ -20,6 +20,7 @@ from hwgen.lower.cluster.program import compile_cluster
 from hwgen.studies.regress.cluster import ClusterCase
 from tests.cli.command_line import Run, refused
 from tests.cli.test_clusters import ROWS
+from tests.studies.engine.inline import open_inline
 
 HARDWARE = Hardware(name="four", budget=8192, cluster=Cluster(tcdm=1 << 16))
 Simulated = list[tuple[int, bool, bool]]
@@ -55,6 +56,7 @@ def pretending(monkeypatch: pytest.MonkeyPatch, changed: Mapping[int, Any]) -> S
         return [replace(result, **changed.get(cluster.hwcs, {}))]
 
     monkeypatch.setattr(hwgen.studies.regress.cluster, "generated_cluster", repr)
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     monkeypatch.setattr(hwgen.studies.regress.cluster, "cosimulate_clusters", run)
     monkeypatch.setattr(
         hwgen.studies.regress.cluster, "search_fewest_cycles", lambda *_, **__: SimpleNamespace(schedule=ROWS)

@@ -14,6 +14,7 @@ from hwgen.studies.regress.depth_first_gain import BothWays, Moved, as_large_as,
 from hwgen.studies.regress.pipeline_cases import Part, whole_stack
 from tests.cli.command_line import Run, refused
 from tests.cosim.cluster.test_clusters import hardware
+from tests.studies.engine.inline import open_inline
 
 PART = Part("few", "vgg_e_first5", "conv1_1", "conv2_1", 16, (12, 12), 32, (12, 12))
 """Two convolutions, a pool, and another one."""
@@ -80,6 +81,7 @@ def test_the_command(both: BothWays, run: Run, tmp_path: Path, monkeypatch: pyte
         runs.append(name)
         return replace(both, name=name)
 
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     monkeypatch.setattr(regression, "run_both_ways", ran)
     answer = run("regress-ways", "-o", tmp_path, "--small")
     assert answer.status == 0, answer.out

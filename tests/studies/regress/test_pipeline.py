@@ -13,6 +13,7 @@ from cosim.pipeline.pace import RunPace, TilePace, border_allowance
 from hwgen.ir.document import sealed, unsealed
 from hwgen.studies.regress.pipeline_cases import small_cases
 from tests.cli.command_line import Run, refused
+from tests.studies.engine.inline import open_inline
 
 NAMES = ("srgan_blocks_x1", "srgan_blocks_x2")
 
@@ -34,6 +35,7 @@ def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         raise AssertionError("what is kept is simulated again")
 
     monkeypatch.setattr(regression, "run_pipelines", never)
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     results = run("regress-stacks", "--small", "-o", tmp_path, "--json").json["results"]
     assert [result["stack"] for result in results] == list(NAMES)
     assert [len(result["pace"]["tiles"]) for result in results] == [1, 2]
@@ -48,12 +50,13 @@ def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     file = tmp_path / "depth_first.jsonl"
     first, second = map(unsealed, file.read_text().splitlines())
-    first["cycles"]["measured"] = first["cycles"]["predicted"] * 103 // 100
-    second["pace"]["failures"] = ["streams wait 3 cycles"]
+    cycles = first["value"]["cycles"]
+    cycles["measured"] = cycles["predicted"] * 103 // 100
+    second["value"]["pace"]["failures"] = ["streams wait 3 cycles"]
     file.write_text("".join(sealed(line, indent=None) for line in (first, second)))
     answer = run("regress-stacks", "--small", "-o", tmp_path)
     assert answer.status == 1
-    assert f"{NAMES[0]}: {first['cycles']['measured']} cycles, {first['cycles']['predicted']} predicted" in answer.out
+    assert f"{NAMES[0]}: {cycles['measured']} cycles, {cycles['predicted']} predicted" in answer.out
     assert f"{NAMES[1]}: streams wait 3 cycles" in answer.out
 
 

@@ -18,18 +18,18 @@ from hwgen.lower.pipeline.solution import read_solution
 from hwgen.model.pipeline.graph import Graph
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import best_within, search_front
+from hwgen.studies.engine.step import Step, Tell
 from hwgen.studies.sweep.depth_first import steps
 from hwgen.studies.sweep.depth_first.request import DepthFirstQuestion
 from hwgen.studies.sweep.depth_first.run import DepthFirstSweep, solution_file
 from hwgen.studies.sweep.depth_first.steps import StackJob, simulate_step
 from hwgen.studies.sweep.request import Outcome
-from hwgen.studies.sweep.steps import Step, Tell
 from hwgen.studies.sweep.tables.files import write_results
 from hwgen.studies.sweep.tables.merge import Tables, known_tables
 from hwgen.studies.sweep.tables.pipelines import FRONTS, PIPELINES
 from hwgen.tools.toolchain import ToolError
 from tests.cli.command_line import Run, refused
-from tests.studies.sweep.inline import open_inline
+from tests.studies.engine.inline import open_inline
 
 TRIES: list[str] = []
 """Kinds of the steps that `perform` did."""
@@ -50,7 +50,7 @@ def least(network: Network) -> int:
 @pytest.fixture(autouse=True)
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     TRIES.clear()
-    monkeypatch.setattr("hwgen.studies.sweep.work.open_farm", open_inline)
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
 
 
 def perform(step: Step, tell: Tell) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def test_stacks_are_measured_and_equal(
     assert front[0] == (least, told["total_bytes"])
     # Nothing is done twice.
     text = (out / "pipelines.csv").read_bytes()
-    monkeypatch.setattr("hwgen.studies.sweep.work.open_farm", None)
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", None)
     again = run(*command)
     assert (again.status, again.err) == (0, "")
     assert (out / "pipelines.csv").read_bytes() == text

@@ -1,7 +1,6 @@
-"""``hwgen sweep``: points, keys, the store, the table, and what is refused."""
+"""``hwgen sweep``: points, keys, the table, and what is refused."""
 
 import csv
-import errno
 import json
 import subprocess
 import sys
@@ -25,16 +24,15 @@ from hwgen.lower.hwc import compile_layer
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.nest.one_level import predict
 from hwgen.search.core.optimal import Balance
+from hwgen.studies.engine.attempt import environment
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, Entry, Kind, Plan, make_plan
 from hwgen.studies.regress.published_nests import hwce
-from hwgen.studies.sweep.attempt import Order, attempt, environment
 from hwgen.studies.sweep.cluster_rows import cluster_row
 from hwgen.studies.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.studies.sweep.request import Outcome, Question
 from hwgen.studies.sweep.rows import order_text, row_of
 from hwgen.studies.sweep.steps import scaled, simulate_step
-from hwgen.studies.sweep.store import Store
 from hwgen.studies.sweep.synthesis import area_cells
 from hwgen.studies.sweep.tables.columns import COLUMNS, CURVES
 from hwgen.studies.sweep.tables.files import write_results
@@ -42,7 +40,7 @@ from hwgen.studies.sweep.tables.merge import known_tables
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from hwgen.tools.toolchain import ToolError
 from tests.cli.command_line import Answer, Run, refused
-from tests.studies.sweep.points import layers_named
+from tests.studies.engine.points import layers_named
 
 SMALL = {"name": "small", "op": "conv", "input_channels": 3, "output_channels": 4, "input_height": 6,
          "input_width": 9, "output_height": 6, "output_width": 9, "kernel": [3, 3],
@@ -58,7 +56,7 @@ def layer_set(tmp_path: Path) -> Path:
     return path
 
 
-# --- layers, keys, store ---
+# --- layers, keys ---
 
 
 @pytest.mark.parametrize(
@@ -93,28 +91,6 @@ def test_a_key_names_what_a_simulation_depends_on() -> None:
     # The same schedule on the same HWC, found for another budget, is the same simulation.
     (same,) = rows_of(plan_of(one, 2048))
     assert simulate_step(same, 0).key == simulate_step(row, 0).key
-
-
-def test_a_store_holds_whole_records_only(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    assert store.get("ab12") is None
-    assert store.under_way("ab12") is None
-    store.begin("ab12", "nextpnr, placing")
-    seconds, stage = store.under_way("ab12") or (-1.0, "")
-    assert 0 <= seconds < 60
-    assert stage == "nextpnr, placing"
-    store.end("ab12")
-    assert store.under_way("ab12") is None
-    store.put("ab12", {"status": "done"})
-    assert store.get("ab12") == {"status": "done", "key": "ab12"}
-    (file,) = tmp_path.glob("ab/*")
-    text = file.read_text(encoding="utf-8")
-    for torn in ("", text[:-3], "[]", text.replace("ab12", "cd34"), text.replace("done", "gone")):
-        file.write_text(torn, encoding="utf-8")
-        assert store.get("ab12") is None
-    with pytest.raises(TypeError):
-        store.put("ab12", {"value": object()})
-    assert [path.name for path in tmp_path.glob("ab/*")] == ["ab12.json"]
 
 
 def test_lanes_and_orders_are_part_of_a_configuration(tmp_path: Path) -> None:
@@ -376,7 +352,7 @@ def test_what_has_no_effect_where_a_sweep_runs_is_refused(
     refused(run(*sweep, "--synth-limit", 9), "--synth-limit: expected with --synth")
     refused(run(*sweep, "--worker-limit", 9), "--worker-limit: expected with --farm or --scheduler")
     refused(run(*sweep, "-j", 2, "--scheduler", "tcp://h:1"), "--jobs: expected without --scheduler")
-    monkeypatch.setattr("hwgen.studies.sweep.jobs.shutil.which", lambda name: name)
+    monkeypatch.setattr("hwgen.studies.engine.jobs.shutil.which", lambda name: name)
     farm = (*sweep, "--farm", "slurm")
     refused(run(*farm, "--walltime", "never"), "--walltime: expected hours and minutes such as 12:00")
     refused(run(*farm, "--job-memory", "some"), "--job-memory: expected 256MiB or more, such as 4GiB")
@@ -386,7 +362,7 @@ def test_what_has_no_effect_where_a_sweep_runs_is_refused(
 def test_tls_without_settings_is_one_line(
     run: Run, layer_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hwgen.studies.sweep.jobs.shutil.which", lambda name: name)
+    monkeypatch.setattr("hwgen.studies.engine.jobs.shutil.which", lambda name: name)
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "--buffers", "1KiB")
     tls = "expected TLS settings of Dask: distributed.comm.tls: ca-file, client.cert, client.key"
     refused(run(*sweep, "--scheduler", "tls://127.0.0.1:1"), f"--scheduler: tls://127.0.0.1:1: {tls}\n")
@@ -399,22 +375,10 @@ def test_tls_without_settings_is_one_line(
 def test_a_scheduler_that_does_not_answer_is_named(
     run: Run, layer_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hwgen.studies.sweep.farm.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("hwgen.studies.engine.farm.ANSWER_SECONDS", 0.5)
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "--buffers", "1KiB")
     refused(run(*sweep, "--scheduler", "tcp://127.0.0.1:1"), "--scheduler: tcp://127.0.0.1:1: no Dask scheduler")
     refused(run(*sweep, "--scheduler", "nowhere"), "--scheduler: nowhere: no Dask scheduler")
-
-
-def test_what_a_worker_cannot_keep_is_answered_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (row,) = rows_of(plan_of(*layers_named("a")))
-    done = {"status": "done", "value": {}}
-    monkeypatch.setattr("hwgen.studies.sweep.attempt._answer", lambda step, order: done)
-
-    def full(store: Store, key: str, record: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Store, "put", full)
-    assert attempt(simulate_step(row, 0), Order(str(tmp_path), 1.0)) == done
 
 
 def test_tables_without_pyarrow_are_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import yaml
 from hwgen.ir.schedule import load_schedule
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.nest.one_level import predict
-from hwgen.studies.sweep.attempt import environment
+from hwgen.studies.engine.attempt import environment
 from tests.studies.regress.test_hwc import ROWS
 
 

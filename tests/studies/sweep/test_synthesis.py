@@ -25,8 +25,8 @@ from hwgen.studies.sweep.tables.merge import known_tables
 from hwgen.synth.blocks import Block
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from hwgen.tools.toolchain import ToolError
-from tests.studies.sweep.inline import open_inline
-from tests.studies.sweep.points import layers_named
+from tests.studies.engine.inline import open_inline
+from tests.studies.engine.points import layers_named
 
 ONE = Synthesis(
     Device(), 80.0, CriticalPath("a", "b", 1.0, 2.0), Area(100, 5, 30, 2, 1), {"O": Area(lut_rams=3)},
@@ -45,7 +45,7 @@ AROUND = {
 
 @pytest.fixture(autouse=True)
 def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hwgen.studies.sweep.work.open_farm", open_inline)
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
 
     def placed(parameters: Any, device: Device, **_: Any) -> Synthesis:
         assert isinstance(parameters, HwcParameters | PipelineParameters)

@@ -7,6 +7,9 @@ from typing import Any
 
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.names import plain_name
+from hwgen.studies.engine.farm import Place
+from hwgen.studies.engine.step import Record, Step
+from hwgen.studies.engine.work import Limits, Work
 from hwgen.studies.sweep.depth_first.request import DepthFirstQuestion, PipelinePoint
 from hwgen.studies.sweep.depth_first.rows import front_rows, no_stack_row, stack_row
 from hwgen.studies.sweep.depth_first.steps import (
@@ -17,12 +20,10 @@ from hwgen.studies.sweep.depth_first.steps import (
     simulate_step,
     synthesise_step,
 )
-from hwgen.studies.sweep.farm import Place
 from hwgen.studies.sweep.request import Outcome
 from hwgen.studies.sweep.rows import Cells
-from hwgen.studies.sweep.steps import Step
+from hwgen.studies.sweep.steps import LEDGER, NOTES, told
 from hwgen.studies.sweep.synthesis import area_rows
-from hwgen.studies.sweep.work import Limits, Record, Work
 from hwgen.tools.cache import digest_of
 
 __all__ = ["DepthFirstSweep", "solution_file"]
@@ -62,8 +63,8 @@ class DepthFirstSweep:
         self._points = list(question.points())
         number = len(self._points)
         self._work = Work(
-            self.folder, self.place, Limits(self.seconds, self.attempts), perform=self.perform, tell=self.tell,
-            look=self.look, share=self._share, keep=self._keep_table,
+            self.folder / LEDGER, self.place, Limits(self.seconds, self.attempts), notes=self.folder / NOTES,
+            perform=self.perform, tell=self.tell, look=self.look, share=self._share, keep=self._keep_table, told=told,
             what=f"{number} depth-first point{'' if number == 1 else 's'} of {question.network.network}",
         )  # fmt: skip
         self._front = front_step(question.network, question.memories)

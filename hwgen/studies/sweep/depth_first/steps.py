@@ -23,7 +23,8 @@ from hwgen.model.pipeline.cost import Stack, layer_by_layer, stack_cost
 from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.files import solution_data
 from hwgen.search.pipeline.front import best_within, search_front
-from hwgen.studies.sweep.steps import Step, Tell, key_of
+from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.sweep.steps import key_of
 from hwgen.studies.sweep.synthesis import design_of, synthesised
 from hwgen.synth.ecp5 import Device
 

@@ -38,7 +38,7 @@ from hwgen.studies.sweep.synthesis import area_cells, area_rows
 from hwgen.studies.sweep.tables.files import write_results
 from hwgen.synth.blocks import Block
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
-from tests.studies.sweep.points import layers_named
+from tests.studies.engine.points import layers_named
 
 __all__ = ["BUDGETS", "depth_first", "page_of", "results"]
 

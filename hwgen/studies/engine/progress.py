@@ -2,12 +2,10 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from hwgen.studies.sweep.steps import Step
-from hwgen.studies.sweep.store import Store
+from hwgen.studies.engine.notes import Notes
 
-__all__ = ["LOOK_SECONDS", "Progress", "told"]
+__all__ = ["LOOK_SECONDS", "Progress"]
 
 LOOK_SECONDS, SILENT_SECONDS = 0.5, 1.5
 """Seconds between two looks at what is under way, and of silence after which it is told."""
@@ -20,13 +18,13 @@ class Progress:
 
     Parameters
     ----------
-    store : where workers note how far a step is.
+    notes : where workers note how far a step is.
     tell : called with a line that stays, how many rows are settled, and how many there are.
     shown : called with what is under way, for a line that changes, and the same numbers.
     """
 
-    def __init__(self, store: Store, tell: Say, shown: Say) -> None:
-        self._store, self._tell, self._shown = store, tell, shown
+    def __init__(self, notes: Notes, tell: Say, shown: Say) -> None:
+        self._notes, self._tell, self._shown = notes, tell, shown
         self._known: set[tuple[str, str]] = set()
         self._said = self._looked = 0.0
 
@@ -46,7 +44,7 @@ class Progress:
         lines = []
         new: dict[tuple[str, str], str] = {}
         for key, title in titles.items():
-            note = self._store.under_way(key)
+            note = self._notes.under_way(key)
             if note is None:
                 continue
             seconds, stage = note
@@ -61,20 +59,3 @@ class Progress:
         if new and time.monotonic() - self._said >= SILENT_SECONDS:
             self._known |= set(new)
             self.say("; ".join(new.values()), *share())
-
-
-def told(step: Step, record: Mapping[str, Any]) -> str:
-    """One line of progress on a finished step."""
-    if record["status"] != "done":
-        return f"{step.title}: {record['reason']}"
-    seconds, value = record.get("seconds", 0.0), record["value"]
-    if step.kind in ("simulate", "simulate-cluster", "simulate-stack"):
-        verdict = "as predicted" if value["passed"] else "DIFFERS: " + "; ".join(value["failures"])
-        cycles = value["cycles"]["measured"] / 1e6
-        return (
-            f"{step.title}: {verdict}, {cycles:.2f} Mcycles, utilisation {value['utilisation']:.3f}, {seconds:.1f} s"
-        )
-    if step.kind == "synthesise":
-        cells = value["cells"]
-        return f"{step.title}: {cells['clock_mhz']:.1f} MHz, {cells['luts']} LUT4, {seconds:.1f} s"
-    return f"{step.title}: {seconds:.1f} s"

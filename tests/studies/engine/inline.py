@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from hwgen.ir.document import InputError
-from hwgen.studies.sweep.attempt import Order
-from hwgen.studies.sweep.farm import Place
-from hwgen.studies.sweep.steps import Step
+from hwgen.studies.engine.attempt import Order
+from hwgen.studies.engine.farm import Place
+from hwgen.studies.engine.step import Step
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["open_inline"]
 
 
 class _Inline:
-    """As `hwgen.studies.sweep.farm.Farm`."""
+    """As `hwgen.studies.engine.farm.Farm`."""
 
     def __init__(self, order: Order) -> None:
         module, _, name = order.perform.partition(":")
@@ -39,5 +39,5 @@ class _Inline:
 
 @contextmanager
 def open_inline(place: Place, order: Order, say: Callable[[str], None]) -> Iterator[_Inline]:
-    """In place of `hwgen.studies.sweep.farm.open_farm`."""
+    """In place of `hwgen.studies.engine.farm.open_farm`."""
     yield _Inline(order)

@@ -1,8 +1,8 @@
 """Stands in for what a sweep's steps do: cheap, and each beginning is written down.
 
 ``HWGEN_TEST_JOURNAL`` names the file. The layer's name says what happens to its simulation: ``slow`` takes longer
-than one may, ``long...`` some seconds, ``crash`` ends its process, ``killer`` ends its worker the first time,
-``differs`` finds other counts. No HWC fits the device that is synthesised for.
+than one may, ``long...`` some seconds, ``crash`` ends its process, ``killer`` ends its
+starter the first time, ``differs`` finds other counts. No HWC fits the device that is synthesised for.
 """
 
 import os
@@ -16,10 +16,10 @@ from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.model.nest.one_level import predict
+from hwgen.studies.engine.step import Step, Tell
 from hwgen.studies.regress.hwc import Row
 from hwgen.studies.regress.plans import Configuration, Entry, Plan
 from hwgen.studies.regress.published_nests import hwce
-from hwgen.studies.sweep.steps import Step, Tell
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["configurations", "layers_named", "perform"]
@@ -84,9 +84,7 @@ def _simulate(row: Row, journal: Path) -> dict[str, Any]:
             mark = journal.with_suffix(".killed")
             if not mark.exists():
                 mark.touch()
-                starter = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
-                worker = int(starter.rpartition(")")[2].split()[1])
-                os.kill(worker, signal.SIGKILL)
+                os.kill(os.getppid(), signal.SIGKILL)
                 time.sleep(1000)
     if not passed:
         counts["tcdm"]["I"]["read"]["bytes"] += 4

@@ -13,10 +13,10 @@ from typing import Any
 import distributed
 import pytest
 
-from hwgen.studies.sweep import farm
-from hwgen.studies.sweep.attempt import Order
-from hwgen.studies.sweep.farm import Farm, Place
-from hwgen.studies.sweep.steps import Step
+from hwgen.studies.engine import farm
+from hwgen.studies.engine.attempt import Order
+from hwgen.studies.engine.farm import Farm, Place
+from hwgen.studies.engine.step import Step
 from hwgen.tools.toolchain import ToolError
 
 GOOD = {"sources": "ours", "package": "/here", "life": None, "left": None}
@@ -47,7 +47,7 @@ def opened(
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        yield Farm(client, Order("", 60.0), Place("scheduler", **place), told.append), cluster, told
+        yield Farm(client, Order("none", 60.0, ""), Place("scheduler", **place), told.append), cluster, told
 
 
 def steps(number: int) -> list[Step]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.studies.sweep.slurm import slurm
-from tests.studies.sweep.test_farm import gone, rows, started
+from tests.studies.engine.slurm import slurm
+from tests.studies.engine.test_farm import gone, rows, started
 
 pytestmark = pytest.mark.nightly
 

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.studies.sweep.farm import Place
+from hwgen.studies.engine.farm import Place
 from hwgen.studies.sweep.request import Question
 from hwgen.studies.sweep.run import Sweep
-from tests.studies.sweep.points import configurations, layers_named
+from hwgen.studies.sweep.steps import LEDGER
+from hwgen.tools.ledger import Ledger
+from tests.studies.engine.points import configurations, layers_named
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
@@ -26,12 +28,14 @@ import json, sys
 from pathlib import Path
 from hwgen.cli.program.interrupts import interruptible
 from hwgen.ir.document import InputError
-from hwgen.studies.sweep import farm, work
-from hwgen.studies.sweep.farm import Place
+from hwgen.studies.engine import farm, work
+from hwgen.studies.engine.farm import Place
 from hwgen.studies.sweep.request import Question
 from hwgen.studies.sweep.run import Sweep
 from hwgen.studies.sweep.tables.files import write_results
-from tests.studies.sweep.points import configurations, layers_named
+from hwgen.studies.sweep.steps import LEDGER
+from hwgen.tools.ledger import Ledger
+from tests.studies.engine.points import configurations, layers_named
 from hwgen.tools.toolchain import ToolError
 folder, names, budgets, kind, workers, address, seconds, attempts, options = sys.argv[1:]
 names = names.split(",")
@@ -45,7 +49,7 @@ tell = lambda line, done, known: print(line, flush=True)
 keep = lambda outcome: write_results(Path(folder), outcome, question)
 work.KEEP_SECONDS = 0.1
 limits = (float(seconds), int(attempts))
-perform = "tests.studies.sweep.points:perform"
+perform = "tests.studies.engine.points:perform"
 try:
     with interruptible():
         place = Place(kind, int(workers), address=address, logs=logs, **options)
@@ -116,7 +120,7 @@ def journal(folder: Path) -> list[str]:
 
 
 def kept(folder: Path) -> set[str]:
-    return {file.stem for file in (folder / "store").glob("*/*.json")}
+    return set(Ledger(folder / LEDGER).load())
 
 
 def alive(folder: Path) -> list[str]:
@@ -216,7 +220,7 @@ def test_an_interruption_where_errors_are_swallowed_is_not_lost(
 
     before = signal.getsignal(signal.SIGINT)
     question = Question(layers_named("a", "b"), configurations(1024))
-    sweep = Sweep(question, tmp_path, Place(), 60, 1, tell, perform="tests.studies.sweep.points:perform")
+    sweep = Sweep(question, tmp_path, Place(), 60, 1, tell, perform="tests.studies.engine.points:perform")
     with pytest.raises(KeyboardInterrupt):
         sweep.run()
     assert signal.getsignal(signal.SIGINT) is before
@@ -235,7 +239,7 @@ def test_what_hangs_or_crashes_or_differs_is_one_row_and_a_worker_that_dies_cost
         ("1024", "differs"): ("differs", "I read at tcdm: 4 bytes more"),
         ("1024", "killer"): ("ok", ""),
     }
-    assert out.count("its worker died; once more") >= 1
+    assert out.count("its process ended with status -9; once more") >= 1
     # The hang, the crash and the death, once more each; what differs is not tried again.
     again = int(out.split()[-1])
     assert again == 3

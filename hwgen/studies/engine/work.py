@@ -1,28 +1,32 @@
-"""The steps of a sweep at work: each one done once, wherever there are workers, and what follows from it then."""
+"""The steps of a study at work: each one done once, wherever there are workers, and what follows from it then."""
 
 import signal
+import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hwgen.ir.document import InputError
-from hwgen.studies.sweep.attempt import PERFORM, Order
-from hwgen.studies.sweep.farm import Farm, Place, open_farm
-from hwgen.studies.sweep.progress import LOOK_SECONDS, Progress, told
-from hwgen.studies.sweep.steps import Step
-from hwgen.studies.sweep.store import Store
+from hwgen.studies.engine.attempt import Order
+from hwgen.studies.engine.farm import Farm, Place, open_farm
+from hwgen.studies.engine.local import Local
+from hwgen.studies.engine.notes import Notes
+from hwgen.studies.engine.progress import LOOK_SECONDS, Progress
+from hwgen.studies.engine.step import Record, Step
+from hwgen.tools.ledger import Ledger
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["Limits", "Record", "Work", "nothing"]
+__all__ = ["Limits", "Work", "nothing", "results_of"]
 
 KEEP_SECONDS, KEEP_SHARE = 5.0, 20
 """Seconds between two tables that are written: at least this, and this multiple of the time that the last took."""
-Record = dict[str, Any]
 Say = Callable[[str, int, int], None]
 
 
@@ -44,12 +48,17 @@ class Limits:
     attempts: int = 3
 
 
+UNLIMITED = Limits(seconds=1e7, attempts=1)
+"""As good as no limit: a step takes as long as it takes, once."""
+
+
 class Work:
     """Steps that are wanted, and their records.
 
     Parameters
     ----------
-    folder : finished steps are kept in its folder ``store``, and are not done again.
+    ledger : where finished steps are kept, which are not done again.
+    notes : folder that workers share, for what is under way; None: those of this machine alone.
     place, limits : where steps are done, and how often a step is tried.
     perform : the function that does a step.
     tell : called with a line of progress, how many rows are settled, and how many there are.
@@ -57,7 +66,8 @@ class Work:
     share : says how many rows are settled, and how many there are.
     keep : called now and then, and at an interruption: writes what is known; returns how many rows are there, of how
         many.
-    what : what the sweep is of, for the reader.
+    told : makes the line of progress on a finished step.
+    what : what the study is of, for the reader.
 
     Members
     -------
@@ -68,21 +78,23 @@ class Work:
 
     def __init__(
         self,
-        folder: Path,
+        ledger: Path,
         place: Place,
         limits: Limits,
         *,
-        perform: str = PERFORM,
-        tell: Say,
-        look: Say,
+        perform: str,
         share: Callable[[], tuple[int, int]],
         keep: Callable[[], tuple[int, int]],
-        what: str,
+        notes: Path | None = None,
+        tell: Say = lambda line, done, known: None,
+        look: Say = lambda line, done, known: None,
+        told: Callable[[Step, Record], str] = lambda step, record: step.title,
+        what: str = "",
     ) -> None:
-        self._store = Store((folder / "store").resolve())
-        self._progress = Progress(self._store, tell, look)
+        self._ledger, self._notes = Ledger(ledger), notes
+        self._tell, self._look = tell, look
         self._place, self._limits, self._perform = place, limits, perform
-        self._share, self._keep, self._what = share, keep, what
+        self._share, self._keep, self._told, self._what = share, keep, told, what
         self.records: dict[str, Record] = {}
         self.tried: dict[str, int] = defaultdict(int)
         self.again = 0
@@ -90,7 +102,8 @@ class Work:
         self._waiting: dict[str, list[Callable[[Record], None]]] = {}
         self._titles: dict[str, str] = {}
         self._syntheses: set[str] = set()
-        self._farm: Farm | None = None
+        self._farm: Farm | Local | None = None
+        self._progress = Progress(Notes(Path()), tell, look)
         self._interrupted = False
         self._kept, self._keep_seconds = time.monotonic(), 0.0
 
@@ -108,7 +121,7 @@ class Work:
                 raise
             except InputError:
                 with suppress(OSError):  # nothing is left of what could not begin
-                    self._store.folder.rmdir()
+                    self._ledger.path.parent.rmdir()
                 raise
             except ToolError as error:
                 if self._farm is None:
@@ -124,7 +137,7 @@ class Work:
         """Submit a step unless its record is kept; then do what follows from it."""
         if step.kind == "synthesise":
             self._syntheses.add(step.key)
-        known = self.records.get(step.key) or self._store.get(step.key)
+        known = self.kept(step)
         if known is not None:
             self.records[step.key] = known
             then(known)
@@ -132,14 +145,25 @@ class Work:
             self._waiting[step.key].append(then)
         else:
             self._waiting[step.key] = [then]
-            file = self._store.file(step.key)
-            if file.exists():
-                self.say(f"{step.title}: {file} is not as it was written: made anew")
             self._submit(step)
 
-    def has(self, step: Step) -> bool:
-        """Whether a step's record is kept."""
-        return self._store.get(step.key) is not None
+    def kept(self, step: Step) -> Record | None:
+        """The record of a step, if it is known."""
+        return self.records.get(step.key) or self._known.get(step.key)
+
+    def forget(self, step: Step, why: str) -> None:
+        """A kept record is not believed."""
+        del self._known[step.key]
+        self._ledger.tell(f"{step.title}: {why}")
+
+    @cached_property
+    def _known(self) -> dict[str, Record]:
+        """What is kept; what an earlier version left is not read, and that is told."""
+        lines = self._ledger.load()
+        known = {key: record for key, record in lines.items() if "status" in record}
+        if len(known) < len(lines):
+            self._ledger.tell(f"{len(lines) - len(known)} lines of an earlier version")
+        return known
 
     def say(self, line: str) -> None:
         """A line of progress."""
@@ -197,9 +221,11 @@ class Work:
             local = self._place.kind == "local"
             if local:
                 self._say_what()
-            order = Order(str(self._store.folder), self._limits.seconds, self._perform)
+            notes = self._notes or Path(self._stack.enter_context(TemporaryDirectory(prefix="hwgen-notes-")))
+            self._progress = Progress(Notes(notes.resolve()), self._tell, self._look)
+            order = Order(str(notes.resolve()), self._limits.seconds, self._perform)
             self._farm = self._stack.enter_context(open_farm(self._place, order, self.say))
-            self._store.folder.mkdir(parents=True, exist_ok=True)
+            notes.mkdir(parents=True, exist_ok=True)
             if not local:  # told once the scheduler has answered, or the queue taken a job
                 self._say_what(f"; dashboard {self._farm.dashboard}")
         self._tries[step.key] += 1
@@ -208,6 +234,8 @@ class Work:
         self._farm.submit(step)
 
     def _arrived(self, step: Step, record: Record) -> None:
+        for line in record.pop("damaged", ()):
+            sys.stderr.write(f"{line}\n")
         failed = record["status"] == "failed"
         if failed and not record.get("final") and self._tries[step.key] < self._limits.attempts:
             self.again += 1
@@ -215,11 +243,43 @@ class Work:
             self._submit(step)
             return
         self.records[step.key] = record
-        if not failed and self._store.get(step.key) is None:
-            self._store.put(step.key, record)  # the worker does not share our file system
+        if not failed and step.keep:
+            self._ledger.add(step.key, record)
         for then in self._waiting.pop(step.key):
             then(record)
-        self.say(told(step, record))
+        self.say(self._told(step, record))
 
     def _say_what(self, more: str = "") -> None:
         self.say(f"{self._what}: {self._place.told}{more}")
+
+
+def results_of(
+    steps: Sequence[Step],
+    ledger: Path,
+    jobs: int,
+    *,
+    perform: str,
+    arrived: Callable[[dict[str, Any]], None] = lambda value: None,
+) -> list[dict[str, Any]]:
+    """The values of steps that do not depend on each other, in their order, by processes of this machine.
+
+    ``arrived`` is called with each. The first step that is refused or fails ends it: `InputError`, `ToolError`.
+    """
+    found: dict[str, dict[str, Any]] = {}
+
+    def settle(step: Step, record: Record) -> None:
+        if record["status"] != "done":
+            raise (InputError if record["status"] == "refused" else ToolError)(record["reason"])
+        found[step.key] = record["value"]
+        arrived(record["value"])
+
+    def share() -> tuple[int, int]:
+        return len(found), len(steps)
+
+    def begin() -> None:
+        for step in steps:
+            work.want(step, partial(settle, step))
+
+    work = Work(ledger, Place(workers=jobs), UNLIMITED, perform=perform, share=share, keep=share)
+    work.run(begin)
+    return [found[step.key] for step in steps]
