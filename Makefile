@@ -13,7 +13,7 @@ PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 # Commands start quickly where Python may keep what it has compiled of hwgen.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test nightly bench cpu regress regress-model regress-hwce synth examples docs figures lint format clean icarus chromium
+.PHONY: demo test nightly bench size cpu regress regress-model regress-hwce synth examples docs figures lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -26,6 +26,9 @@ nightly: $(STAMP) icarus chromium
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+size: $(STAMP)
+	$(BIN)/python -m tests.house.size
 
 # Accesses of a processor's caches, blocked and through GEMM. What is missing is installed where that is possible: MKL from
 # PyPI, valgrind and the libraries of Debian by root; what is still missing is named.

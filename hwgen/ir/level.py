@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-__all__ = ["BUSES", "DRAM", "LEVELS", "LOCAL", "TCDM", "Bus", "Level", "level_named"]
+__all__ = ["BUSES", "DRAM", "LEVELS", "LOCAL", "TCDM", "UNITS", "Bus", "Level", "level_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,17 @@ class Level:
     def __str__(self) -> str:
         return self.name
 
+
+UNITS = {
+    "bytes": "bytes",
+    "words": "accesses",
+    "beats": "AXI beats",
+    "axi_bursts": "AXI bursts",
+    "blocks": "bursts of 128 bytes",
+    "jumps": "runs that do not go on from the last",
+    "row_misses": "other rows opened",
+}
+"""What each quantity is a number of."""
 
 _AXI = Bus(("bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses"), programs=True)
 _PORT = Bus(("bytes", "words"))

@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hwgen.arch.bus import SUM_BYTES
-from hwgen.ir.counts import DIRECTIONS, Access, Counts, Key, directions_at, quantities_at
+from hwgen.ir.counts import DIRECTIONS, Access, Counts, Key
 from hwgen.ir.schedule import Schedule
 from hwgen.model.energy import device_energy, prices_of
 from hwgen.model.nest.bounds import bounds
 from hwgen.studies.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
-from hwgen.studies.sweep.rows import Cells, completed, failures_of, order_text, status_of
-from hwgen.studies.sweep.tables.columns import traffic_column
+from hwgen.studies.sweep.rows import Cells, completed, failures_of, hardware_cells, status_of, traffic_cells
 
 __all__ = ["cluster_row"]
 
@@ -33,7 +31,6 @@ def cluster_row(
     parameters, times = found.parameters, found.times
     assert parameters is not None
     assert times is not None
-    need = found.prediction.local.allocation
     allocated = parameters.input_bytes + parameters.weight_bytes + parameters.output_bytes
     # Sums may be in local buffers while the TCDM has only room for their outputs: both count.
     on_chip = configuration.cluster.tcdm + configuration.cluster.hwcs * allocated
@@ -42,20 +39,11 @@ def cluster_row(
         **asked,
         "point": point,
         "layer": schedule.layer.name,
-        "hardware_lanes": str(parameters.lanes),
-        "hardware_order": order_text(parameters),
-        "input_buffer_bytes": parameters.input_bytes,
-        "weight_buffer_bytes": parameters.weight_bytes,
-        "output_buffer_bytes": parameters.output_bytes,
-        "allocated_bytes": allocated,
-        "bias_store_bytes": SUM_BYTES * parameters.bias_words,
-        "input_need_bytes": need.I,
-        "weight_need_bytes": need.W,
-        "output_need_bytes": need.O,
+        **hardware_cells(parameters, found.prediction.local.allocation),
         "tcdm_taken_bytes": plan["taken"],
         "search_complete": plan["complete"],
         "macs": schedule.layer.macs,
-        **_traffic(found.prediction.counts, "predicted"),
+        **traffic_cells(found.prediction.counts, "predicted", dram=True),
         "cycles_predicted": round(times.total),
         **{f"wait_{who}_predicted": round(times.waits.get(("compute", who), 0)) for who in WAITS},
         **plan["least"],
@@ -71,7 +59,7 @@ def cluster_row(
         measured = Counts.from_json(simulated["measured"])
         expected, counted = _of_tensors(found.prediction.counts), _of_tensors(measured)
         wrong = failures_of(simulated, expected, counted, limit.largest, "dram")
-        cells |= _traffic(measured, "measured")
+        cells |= traffic_cells(measured, "measured", dram=True)
         cells["energy_measured"] = device_energy(schedule, measured, prices).total
         registers = simulated["stalls"]["measured"]
         cells |= {f"wait_{who}_measured": registers[f"wait_compute_for_{who}"] for who in WAITS}
@@ -87,22 +75,6 @@ def cluster_row(
         **(area or {}),
     }
     return completed(cells)
-
-
-def _traffic(counts: Counts, source: str) -> Cells:
-    """What the HWCs' ports move, and the DMA at the DRAM."""
-    cells: Cells = {}
-    for level, named in (("tcdm", DIRECTIONS), ("dram", directions_at("dram"))):
-        for operand, directions in named.items():
-            for direction in directions:
-                access = counts[level, operand, direction]
-                for quantity in quantities_at(level):
-                    cells[traffic_column(operand, direction, quantity, source, level)] = getattr(access, quantity)
-    cells[f"total_bytes_{source}"] = counts.total_bytes()
-    cells[f"total_with_bias_{source}"] = counts.total_with_bias()
-    cells[f"dram_total_bytes_{source}"] = counts.total_bytes("dram")
-    cells[f"dram_total_with_bias_{source}"] = counts.total_with_bias("dram")
-    return cells
 
 
 def _of_tensors(counts: Counts) -> Counts:

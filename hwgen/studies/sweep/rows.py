@@ -5,12 +5,12 @@ from typing import Any
 
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
-from hwgen.ir.counts import DIRECTIONS, OPERANDS, Counts
+from hwgen.ir.counts import OPERANDS, Counts, directions_at, quantities_at
 from hwgen.ir.layer import Layer
 from hwgen.model.energy import device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.model.nest.bounds import bounds
-from hwgen.model.nest.one_level import predict
+from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.optimal import Balance
 from hwgen.studies.regress.hwc import Row
 from hwgen.studies.sweep.tables.column import Column
@@ -54,18 +54,9 @@ def row_of(
         **asked,
         "point": point,
         "layer": row.layer,
-        "hardware_lanes": str(p.lanes),
-        "hardware_order": order_text(p),
-        "input_buffer_bytes": p.input_bytes,
-        "weight_buffer_bytes": p.weight_bytes,
-        "output_buffer_bytes": p.output_bytes,
-        "allocated_bytes": p.input_bytes + p.weight_bytes + p.output_bytes,
-        "bias_store_bytes": SUM_BYTES * p.bias_words,
-        "input_need_bytes": prediction.allocation.I,
-        "weight_need_bytes": prediction.allocation.W,
-        "output_need_bytes": prediction.allocation.O,
+        **hardware_cells(p, prediction.allocation),
         "macs": schedule.layer.macs,
-        **_traffic(prediction.counts, "predicted"),
+        **traffic_cells(prediction.counts, "predicted"),
         "cycles_predicted": timed.total,
         **{f"stall_{cause}_predicted": number for cause, number in timed.stalls_by_name().items()},
         **({} if balance is None else _ends(balance)),
@@ -82,7 +73,7 @@ def row_of(
     if simulated is not None:
         measured = Counts.from_json(simulated["measured"])
         wrong = failures_of(simulated, prediction.counts, measured, limit.largest)
-        cells |= _traffic(measured, "measured")
+        cells |= traffic_cells(measured, "measured")
         cells["energy_measured"] = device_energy(schedule, measured, prices).total
         cells |= {f"stall_{cause}_measured": number for cause, number in simulated["stalls"]["measured"].items()}
         cells |= {"equal": not prediction.counts.differences(measured), "output_exact": simulated["output_exact"]}
@@ -166,15 +157,33 @@ def order_text(p: HwcParameters) -> str:
     return " ".join(words)
 
 
-def _traffic(counts: Counts, source: str) -> Cells:
+def hardware_cells(p: HwcParameters, need: PerOperand) -> Cells:
+    """An HWC, and what a schedule needs of its memories."""
+    return {
+        "hardware_lanes": str(p.lanes),
+        "hardware_order": order_text(p),
+        "input_buffer_bytes": p.input_bytes,
+        "weight_buffer_bytes": p.weight_bytes,
+        "output_buffer_bytes": p.output_bytes,
+        "allocated_bytes": p.input_bytes + p.weight_bytes + p.output_bytes,
+        "bias_store_bytes": SUM_BYTES * p.bias_words,
+        "input_need_bytes": need.I,
+        "weight_need_bytes": need.W,
+        "output_need_bytes": need.O,
+    }
+
+
+def traffic_cells(counts: Counts, source: str, *, dram: bool = False) -> Cells:
+    """What the HWCs' ports move, and with ``dram`` the DMA at the DRAM."""
     cells: Cells = {}
-    for operand, directions in DIRECTIONS.items():
-        for direction in directions:
-            access = counts["tcdm", operand, direction]
-            cells[traffic_column(operand, direction, "bytes", source)] = access.bytes
-            cells[traffic_column(operand, direction, "words", source)] = access.words
-    cells[f"total_bytes_{source}"] = counts.total_bytes()
-    cells[f"total_with_bias_{source}"] = counts.total_with_bias()
+    for level, prefix in (("tcdm", ""), ("dram", "dram_"))[: 1 + dram]:
+        for operand, directions in directions_at(level).items():
+            for direction in directions:
+                access = counts[level, operand, direction]
+                for quantity in quantities_at(level):
+                    cells[traffic_column(operand, direction, quantity, source, level)] = getattr(access, quantity)
+        cells[f"{prefix}total_bytes_{source}"] = counts.total_bytes(level)
+        cells[f"{prefix}total_with_bias_{source}"] = counts.total_with_bias(level)
     return cells
 
 

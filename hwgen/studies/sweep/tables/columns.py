@@ -1,6 +1,7 @@
 """The columns of a sweep's results: name, type, unit and meaning of each."""
 
 from hwgen.ir.counts import directions_at, quantities_at
+from hwgen.ir.level import UNITS
 from hwgen.studies.sweep.tables.areas import area_columns
 from hwgen.studies.sweep.tables.column import Column
 
@@ -23,17 +24,6 @@ STATUS = {
 def traffic_column(operand: str, direction: str, quantity: str, source: str, level: str = "tcdm") -> str:
     """Name of the column of one count."""
     return f"{level}_{operand}_{direction}_{quantity}_{source}"
-
-
-UNITS = {
-    "bytes": "bytes",
-    "words": "accesses",
-    "beats": "AXI beats",
-    "axi_bursts": "AXI bursts",
-    "blocks": "bursts of 128 bytes",
-    "jumps": "runs that do not go on from the last",
-    "row_misses": "other rows opened",
-}
 
 
 def _traffic(level: str, where: str, counted: str) -> list[Column]:

@@ -1,5 +1,6 @@
 """The columns of depth-first points: a row for each stack on its pipeline, and the front that the points are on."""
 
+from hwgen.ir.level import UNITS
 from hwgen.studies.sweep.tables.areas import area_columns
 from hwgen.studies.sweep.tables.column import Column
 
@@ -22,14 +23,8 @@ KINDS_OF_TRAFFIC = {
     "overlap_in": "columns of an earlier tile, read",
     "weights": "weights, where they are fetched",
 }
-AT_DRAM = {
-    "bytes": ("bytes", "with the biases and all weights"),
-    "beats": ("AXI beats", "all streams"),
-    "axi_bursts": ("AXI bursts", "all streams"),
-    "blocks": ("bursts of 128 bytes", "all streams"),
-    "row_misses": ("other rows opened", "all streams"),
-}
-"""Of pipelines with movers: unit and meaning of what is counted at the DRAM."""
+AT_DRAM = ("bytes", "beats", "axi_bursts", "blocks", "row_misses")
+"""What is counted at the DRAM of pipelines with movers: of all streams, with the biases and all weights."""
 
 NETWORK: tuple[Column, ...] = (
     Column("set", "text", "", "the network", key=True),
@@ -59,11 +54,15 @@ def _traffic() -> list[Column]:
     ]
 
 
+def _what(name: str) -> str:
+    return "with the biases and all weights" if name == "bytes" else "all streams"
+
+
 def _at_dram() -> list[Column]:
     sources = {"predicted": "by the model", "measured": "counted on AXI"}
     return [
-        Column(f"dram_{name}_{source}", "integer", unit, f"of a pipeline on a DRAM: {meaning}, {how}")
-        for name, (unit, meaning) in AT_DRAM.items()
+        Column(f"dram_{name}_{source}", "integer", UNITS[name], f"of a pipeline on a DRAM: {_what(name)}, {how}")
+        for name in AT_DRAM
         for source, how in sources.items()
     ]
 
