@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hwgen.ir.document import InputError
+from hwgen.studies.engine import jobs
 from hwgen.studies.engine.jobs import SYSTEMS, JobLimits, Jobs, job_script
-from hwgen.studies.sweep import jobs
 from hwgen.tools.toolchain import ToolError
 
 
