@@ -240,6 +240,8 @@ def _do(question: str, answer: str, log: str, notes: str) -> None:
     except ToolError as error:
         # A design that does not fit the device or takes too long will fail again: no further attempt.
         record = {"status": "failed", "reason": str(error), "final": step.kind == "synthesise"}
+    except OSError as error:  # a full disk, a folder that cannot be written to
+        record = {"status": "failed", "reason": f"{error.filename or step.title}: {error.strerror or error}"}
     record |= {
         "title": step.title,
         "seconds": round(time.perf_counter() - began, 3),

@@ -88,7 +88,7 @@ def test_a_step_of_a_sweep_is_made_anew(
     answer = run(*HERE)
     assert answer.status == 0
     (line,) = [line for line in answer.err.splitlines() if "not believed" in line]
-    assert f"out/{LEDGER}: line {number + 1} (per-layer 512 x16 point): " in line
+    assert f"out/{LEDGER}: line {number + 1} (per-layer 512 point): " in line
     assert figures(there / "out" / "results.csv") == before
     assert run(*HERE).err == ""
 

@@ -1,6 +1,5 @@
 """Fig. 10 and the cluster from the RTL: arithmetic by hand, and the command on a small set that is simulated."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Access, Counts
+from hwgen.ir.document import sealed, unsealed
 from hwgen.model.nest.one_level import predict
 from hwgen.papers.stoutchinin.cluster import RowOnCluster, cluster_claims, cluster_csv, cluster_lines
 from hwgen.papers.stoutchinin.measured import (
@@ -165,7 +165,7 @@ def test_what_is_kept_is_found_and_nothing_else(tmp_path: Path, monkeypatch: pyt
     entry = {"case": "alexnet_5", "hwcs": 4, "equal": True, "output_exact": True, "failures": [],
              "cycles": {"measured": 5_000_000, "predicted": 1}}  # fmt: skip
     lines = [{"key": key, "status": "done", "value": entry} for key in ("of another state", case.key)]
-    (tmp_path / LEDGER).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (tmp_path / LEDGER).write_text("".join(sealed(line, indent=None) for line in lines), encoding="utf-8")
     assert command._on_clusters(layers, tmp_path) == [
         RowOnCluster(16, "alexnet_5", 4, 8, schedule.layer.macs, 5_000_000, equal=True)
     ]
@@ -210,9 +210,9 @@ def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: P
         assert rows[layer.name]["ratio_32"] > rows[layer.name]["ratio_16"] > 1
     # A result that is not what was predicted is named, and is no success.
     file = results / "results.jsonl"
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines = [unsealed(line) for line in file.read_text(encoding="utf-8").splitlines()]
     lines[0]["value"]["failures"] = ["one word more"]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    file.write_text("".join(sealed(line, indent=None) for line in lines), encoding="utf-8")
     wrong = run(*asked)
     assert wrong.status == 1
     assert f"{lines[0]['value']['layer']}: one word more" in wrong.out

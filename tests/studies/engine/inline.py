@@ -34,6 +34,8 @@ class _Inline:
                 record = {"status": "refused", "reason": str(error)}
             except ToolError as error:
                 record = {"status": "failed", "reason": str(error)}
+            except OSError as error:
+                record = {"status": "failed", "reason": f"{error.filename}: {error.strerror}"}
             yield step, record
 
 
