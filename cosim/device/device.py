@@ -54,7 +54,7 @@ class Device:
 
     @property
     def files(self) -> list[Path]:
-        """The harness' Verilog."""
+        """The harness' Verilog, without what it includes."""
         return [HARNESS / name for name in self.sources]
 
 

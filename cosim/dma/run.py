@@ -126,7 +126,7 @@ def run_dma(model: SimulatedDma, job: DmaJob) -> DmaResult:
     model.harness.write(memory)
     rates = job.stall_rates
     rings = [job.rings.get(ring, Ring(4096, 1024)) for ring in (RingSelect.I, RingSelect.W, RingSelect.O)]
-    kinds = ("read", "write", "load", "store")
+    error = 1 << ("read", "write", "load", "store").index(job.error[0]) if job.error else 0
     model.harness.set(
         rst=1,
         clear=1,
@@ -146,14 +146,15 @@ def run_dma(model: SimulatedDma, job: DmaJob) -> DmaResult:
         program_rate=rates[7],
         cycle_limit=job.cycle_limit,
         random_start=job.random,
-        stall_rate=packed(rates[:5], 8),
+        axi_rate=packed(rates[:5], 8),
         tcdm_rate=rates[5] | rates[6] << 8,
         tcdm_kind=job.write_answers << 3 | (job.tcdm_latency - 1),
         **dram_controls(job.timing),
         **region_controls([job.regions]),
-        error_enable=1 << kinds.index(job.error[0]) if job.error else 0,
-        error_address=job.error[1] if job.error else 0,
-        error_code=3 if job.decode else 2,
+        axi_error_enable=error & 3,
+        tcdm_error_enable=error >> 2,
+        axi_error_address=job.error[1] if job.error else 0,
+        axi_error_code=3 if job.decode else 2,
         windows=packed((*job.dram_window, *job.tcdm_window), 48),
         rings=packed([ring.end for ring in rings] + [ring.size for ring in rings], 32),
     )

@@ -17,7 +17,8 @@ module harness #(
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
-  localparam int Regions = 8;                     // of the DRAM
+  localparam int IdBits = 2;
+  localparam int DramRegions = 8;
   localparam int Moves = DataBits / 32;           // the DMA's ports that load, and those that store
   localparam int Others = 3 * Hwcs + 2 * Moves;   // the first port of the vector unit: it reads, the next one writes
   localparam int Ports = Others + 2 * Vector;
@@ -37,21 +38,14 @@ module harness #(
   logic [        31:0] start_value = 32'd0;
   logic [        47:0] cycle_limit = 48'd0;     // `finished` rises after so many cycles even without an interrupt
   logic [        31:0] random_start = 32'd1;    // of the random stalls and of what nobody asked for; not 0
-  logic [        39:0] axi_rate = 40'd0;        // see `dram`
   logic [ 8*Ports-1:0] tcdm_rate = '0;          // see `cluster_port`
-  logic [        31:0] timing = 32'd0;          // latency, miss_cycles
-  logic [        15:0] block_rate = 16'd0;
-  logic [        31:0] geometry = 32'h6b;       // see `dram`
-  logic [         1:0] axi_error_enable = 2'd0; // reads, writes
-  logic [         1:0] axi_error_code = 2'd2;
-  logic [        31:0] axi_error_address = 32'd0;
   logic [   Ports-1:0] tcdm_error_enable = '0;
   logic [        31:0] tcdm_error_address = 32'd0;
   logic [       127:0] tcdm_region_base = '0;   // the regions of I, W, O, B from bit 0 up: see `cluster_port`
   logic [       127:0] tcdm_region_end = '0;
-  logic [32*Regions-1:0] dram_region_base = '0; // see `dram`
-  logic [32*Regions-1:0] dram_region_end = '0;
-  logic [ 4*Regions-1:0] dram_region_kind = '0;
+  logic [32*DramRegions-1:0] dram_region_base = '0; // see `dram`
+  logic [32*DramRegions-1:0] dram_region_end = '0;
+  logic [ 4*DramRegions-1:0] dram_region_kind = '0;
   logic [        31:0] program_first = 32'd0;   // byte address of the program, and the one after it
   logic [        31:0] program_end = 32'd0;
 
@@ -67,17 +61,13 @@ module harness #(
   wire  [47:0] cycles;                          // from the start write's grant to the interrupt
 
   logic rst_now, clear_now;
-  logic [31:0] start_at, start_data, start, code_at, tcdm_error_at, times;
+  logic [31:0] start_at, start_data, start, tcdm_error_at;
   logic [47:0] limit;
-  logic [39:0] axi_stalls;
   logic [8*Ports-1:0] tcdm_stalls;
-  logic [15:0] block_time;
-  logic [31:0] dram_shape;
-  logic [1:0] axi_errors, code;
   logic [Ports-1:0] tcdm_errors;
   logic [127:0] tcdm_from, tcdm_to;
-  logic [32*Regions-1:0] dram_from, dram_to;
-  logic [4*Regions-1:0] dram_kind;
+  logic [32*DramRegions-1:0] dram_from, dram_to;
+  logic [4*DramRegions-1:0] dram_kind;
   logic [31:0] program_from, program_to;
   always_ff @(posedge clk) begin
     rst_now   <= rst;
@@ -87,14 +77,7 @@ module harness #(
       start_data    <= start_value;
       limit         <= cycle_limit;
       start         <= random_start;
-      axi_stalls    <= axi_rate;
       tcdm_stalls   <= tcdm_rate;
-      times         <= timing;
-      block_time    <= block_rate;
-      dram_shape    <= geometry;
-      axi_errors    <= axi_error_enable;
-      code          <= axi_error_code;
-      code_at       <= axi_error_address;
       tcdm_errors   <= tcdm_error_enable;
       tcdm_error_at <= tcdm_error_address;
       program_from  <= program_first;
@@ -110,20 +93,13 @@ module harness #(
   end
 
   logic [31:0] memory[1<<DramLog2];
+  wire [12:0] read_used;
+`include "dram/at_port.svh"
 
   wire cfg_req, cfg_wen;
   wire [31:0] cfg_add, cfg_wdata;
   wire cfg_gnt, cfg_r_valid, cfg_r_opc;
   wire [31:0] cfg_r_rdata;
-
-  wire [1:0] awid, awburst, bid, bresp, arid, arburst, rid, rresp;
-  wire [31:0] awaddr, araddr;
-  wire [7:0] awlen, awuser, arlen, aruser;
-  wire [2:0] awsize, arsize;
-  wire awvalid, awready, wlast, wvalid, wready, bvalid, bready;
-  wire arvalid, arready, rlast, rvalid, rready;
-  wire [DataBits-1:0] wdata, rdata;
-  wire [DataBits/8-1:0] wstrb;
 
   wire [Ports-1:0] m_req, m_gnt, m_r_valid, m_r_opc, s_req, s_gnt, s_r_valid, s_r_opc, wen;
   wire [Bits/8-1:0] m_be, s_be;
@@ -158,37 +134,7 @@ module harness #(
       .tcdm__r_valid(m_r_valid),
       .tcdm__r_opc(m_r_opc),
       .tcdm__r_rdata(m_r_rdata),
-      .axi__awid(awid),
-      .axi__awaddr(awaddr),
-      .axi__awlen(awlen),
-      .axi__awsize(awsize),
-      .axi__awburst(awburst),
-      .axi__awuser(awuser),
-      .axi__awvalid(awvalid),
-      .axi__awready(awready),
-      .axi__wdata(wdata),
-      .axi__wstrb(wstrb),
-      .axi__wlast(wlast),
-      .axi__wvalid(wvalid),
-      .axi__wready(wready),
-      .axi__bid(bid),
-      .axi__bresp(bresp),
-      .axi__bvalid(bvalid),
-      .axi__bready(bready),
-      .axi__arid(arid),
-      .axi__araddr(araddr),
-      .axi__arlen(arlen),
-      .axi__arsize(arsize),
-      .axi__arburst(arburst),
-      .axi__aruser(aruser),
-      .axi__arvalid(arvalid),
-      .axi__arready(arready),
-      .axi__rid(rid),
-      .axi__rdata(rdata),
-      .axi__rresp(rresp),
-      .axi__rlast(rlast),
-      .axi__rvalid(rvalid),
-      .axi__rready(rready)
+`include "dram/axi_ports.svh"
   );
 
   cluster_tcdm tcdm (
@@ -247,16 +193,6 @@ module harness #(
     end
   endgenerate
 
-  wire [31:0] read_beat, write_beat;
-  wire [DataBits-1:0] read_data;
-  wire [DataBits/8-1:0] write_enable;
-  generate
-    for (g = 0; g < Moves; g = g + 1) begin : words_of_beat
-      assign read_data[32*g+:32] = memory[(read_beat*Moves+g)&((1<<DramLog2)-1)];
-    end
-  endgenerate
-
-  wire [12:0] read_used;
   descriptor_runs #(
       .DataBits(DataBits),
       .DepthLog2(DramLog2)
@@ -277,38 +213,6 @@ module harness #(
       .unwanted_beats(),
       .unwanted_at()
   );
-
-  dram #(
-      .DataBits(DataBits),
-      .DepthLog2(DramLog2),
-      .Regions(Regions)
-  ) dram (
-      .*,
-      .rst(rst_now),
-      .clear(clear_now),
-      .region_base(dram_from),
-      .region_end(dram_to),
-      .region_kind(dram_kind),
-      .random_start(start),
-      .stall_rate(axi_stalls),
-      .latency(times[15:0]),
-      .miss_cycles(times[31:16]),
-      .block_cycles(block_time),
-      .geometry(dram_shape),
-      .error_enable(axi_errors),
-      .error_code(code),
-      .error_address(code_at)
-  );
-
-  always_ff @(posedge clk) begin
-    if (write_enable != '0) begin
-      for (int i = 0; i < Moves; i++) begin
-        for (int b = 0; b < 4; b++) begin
-          if (write_enable[4*i+b]) memory[(write_beat*Moves+i)&((1<<DramLog2)-1)][8*b+:8] <= wdata[32*i+8*b+:8];
-        end
-      end
-    end
-  end
 
   configuration configuration (
       .*,

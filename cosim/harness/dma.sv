@@ -14,7 +14,8 @@ module harness #(
     parameter int TcdmLog2 = 16
 );
 
-  localparam int Regions = 8;  // of the DRAM
+  localparam int IdBits = 2;
+  localparam int DramRegions = 8;
   localparam int Bytes = DataBits / 8;
   localparam int Ports = DataBits / 32;
   localparam int Words = (1 << DramLog2) + (1 << TcdmLog2);
@@ -39,20 +40,14 @@ module harness #(
   logic [  7:0] program_rate = 8'd0;      // so many cycles in 256 without taking a word
   logic [ 31:0] cycle_limit = 32'd0;
   logic [ 31:0] random_start = 32'd1;
-  logic [ 39:0] stall_rate = 40'd0;       // AXI: see `dram`
   logic [ 15:0] tcdm_rate = 16'd0;        // ports: see `tcdm_port`: stalls, delays
   logic [  4:0] tcdm_kind = 5'd0;         // ... write_answers, more_latency
-  logic [ 31:0] timing = 32'd0;           // latency, miss_cycles
-  logic [ 15:0] block_rate = 16'd0;
-  logic [ 31:0] geometry = 32'h3b;        // see `dram`
-  logic [  3:0] error_enable = 4'd0;      // reads, writes of the DRAM; load, store ports of the TCDM
-  logic [  1:0] error_code = 2'd2;
-  logic [ 31:0] error_address = 32'd0;
+  logic [  1:0] tcdm_error_enable = 2'd0; // load, store ports of the TCDM, at the address of `axi_error_address`
   logic [191:0] windows = 192'd0;         // dram_base, dram_end, tcdm_base, tcdm_end from bit 0 up, 48 bits each
   logic [191:0] rings = 192'd0;           // ends and sizes of I, W, O, 32 bits each
-  logic [32*Regions-1:0] dram_region_base = '0; // see `dram`
-  logic [32*Regions-1:0] dram_region_end = '0;
-  logic [ 4*Regions-1:0] dram_region_kind = '0;
+  logic [32*DramRegions-1:0] dram_region_base = '0; // see `dram`
+  logic [32*DramRegions-1:0] dram_region_end = '0;
+  logic [ 4*DramRegions-1:0] dram_region_kind = '0;
 
   // Read by the test bench.
   wire          finished;
@@ -67,29 +62,18 @@ module harness #(
   logic [ 31:0] strays;                   // writes to the TCDM that left it, reads on ports that only write, and so on
 
   logic rst_now, clear_now, going, is_serial, stores_wait;
-  logic [ 31:0] l_end, s_end, l_count, s_count, stamp_base, p_first, p_count, p_copy, limit, start, code_at;
+  logic [ 31:0] l_end, s_end, l_count, s_count, stamp_base, p_first, p_count, p_copy, limit, start;
   logic [  7:0] p_rate;
-  logic [ 31:0] dram_shape;
-  logic [ 39:0] stalls;
-  logic [ 15:0] tcdm_stalls, block_time;
+  logic [ 15:0] tcdm_stalls;
   logic [  4:0] tcdm_is;
-  logic [ 31:0] times;
-  logic [  3:0] errors;
-  logic [  1:0] code;
+  logic [  1:0] tcdm_errors;
   logic [191:0] window_now, ring_now;
-  logic [32*Regions-1:0] dram_from, dram_to;
-  logic [4*Regions-1:0] dram_kind;
+  logic [32*DramRegions-1:0] dram_from, dram_to;
+  logic [4*DramRegions-1:0] dram_kind;
 
   logic [31:0] memory[Words];
-
-  wire [1:0] awid, awburst, bid, bresp, arid, arburst, rid, rresp;
-  wire [31:0] awaddr, araddr;
-  wire [7:0] awlen, awuser, arlen, aruser;
-  wire [2:0] awsize, arsize;
-  wire awvalid, awready, wlast, wvalid, wready, bvalid, bready;
-  wire arvalid, arready, rlast, rvalid, rready;
-  wire [DataBits-1:0] wdata, rdata;
-  wire [Bytes-1:0] wstrb;
+  wire [12:0] read_used;
+`include "dram/at_port.svh"
 
   wire [Ports-1:0] l_req, l_gnt, l_wen, l_r_valid, l_r_opc, s_req, s_gnt, s_wen, s_r_valid, s_r_opc;
   wire [4*Ports-1:0] l_be, s_be;
@@ -150,17 +134,7 @@ module harness #(
       .store_r_rdata(s_r_rdata)
   );
 
-  wire [31:0] read_beat, write_beat;
-  wire [DataBits-1:0] read_data;
-  wire [Bytes-1:0] write_enable;
   genvar g;
-  generate
-    for (g = 0; g < Ports; g = g + 1) begin : words_of_beat
-      assign read_data[32*g+:32] = memory[(read_beat*Ports+g)&((1<<DramLog2)-1)];
-    end
-  endgenerate
-
-  wire [12:0] read_used;
   descriptor_runs #(
       .DataBits(DataBits),
       .DepthLog2(DramLog2)
@@ -180,28 +154,6 @@ module harness #(
       .unwanted_bursts(),
       .unwanted_beats(),
       .unwanted_at()
-  );
-
-  dram #(
-      .DataBits(DataBits),
-      .DepthLog2(DramLog2),
-      .Regions(Regions)
-  ) dram (
-      .*,
-      .rst(rst_now),
-      .clear(clear_now),
-      .region_base(dram_from),
-      .region_end(dram_to),
-      .region_kind(dram_kind),
-      .random_start(start),
-      .stall_rate(stalls),
-      .latency(times[15:0]),
-      .miss_cycles(times[31:16]),
-      .block_cycles(block_time),
-      .geometry(dram_shape),
-      .error_enable(errors[1:0]),
-      .error_code(code),
-      .error_address(code_at)
   );
 
   // The TCDM: a port's memory side each, and writes byte by byte, as two ports may meet in one word.
@@ -226,7 +178,7 @@ module harness #(
           .delay_rate(tcdm_stalls[15:8]),
           .more_latency(tcdm_is[2:0]),
           .write_answers(tcdm_is[4:3]),
-          .error_enable(errors[2]),
+          .error_enable(tcdm_errors[0]),
           .error_address(code_at),
           .region_base(160'd0),
           .region_end(160'd0)
@@ -250,7 +202,7 @@ module harness #(
           .delay_rate(tcdm_stalls[15:8]),
           .more_latency(tcdm_is[2:0]),
           .write_answers(tcdm_is[4:3]),
-          .error_enable(errors[3]),
+          .error_enable(tcdm_errors[1]),
           .error_address(code_at),
           .region_base(160'd0),
           .region_end(160'd0)
@@ -261,9 +213,6 @@ module harness #(
   logic [31:0] spot;
   always_ff @(posedge clk) begin
     for (int i = 0; i < Ports; i++) begin
-      for (int b = 0; b < 4; b++) begin
-        if (write_enable[4*i+b]) memory[write_beat*Ports+i][8*b+:8] <= wdata[32*i+8*b+:8];
-      end
       spot = (1 << DramLog2) + 32'(l_add[32*i+2+:TcdmLog2]);
       for (int b = 0; b < 4; b++) begin
         if (l_req[i] && l_gnt[i] && !l_wen[i] && l_be[4*i+b]) memory[spot][8*b+:8] <= l_wdata[32*i+8*b+:8];
@@ -299,15 +248,9 @@ module harness #(
       limit       <= cycle_limit;
       start       <= random_start;
       random      <= random_start;
-      stalls      <= stall_rate;
       tcdm_stalls <= tcdm_rate;
       tcdm_is     <= tcdm_kind;
-      times       <= timing;
-      block_time  <= block_rate;
-      dram_shape  <= geometry;
-      errors      <= error_enable;
-      code        <= error_code;
-      code_at     <= error_address;
+      tcdm_errors <= tcdm_error_enable;
       window_now  <= windows;
       ring_now    <= rings;
       dram_from   <= dram_region_base;

@@ -19,6 +19,8 @@ from hwgen.tools.toolchain import ToolError, cache_room, environment, fingerprin
 
 __all__ = ["Form", "Simulator"]
 
+INCLUDED = sorted(HARNESS.rglob("*.svh"))
+"""Parts of the harness that others include."""
 Around = TypeVar("Around")
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -57,7 +59,8 @@ class Simulator(ABC):
     def folder(self, device: Device, form: Form, *, waves: bool = False) -> Path:
         """Where a built device is kept: the same for the same sources, options and tools."""
         parts = [file for file in (device.public, device.main) if file]
-        others = [*device.files, *(HARNESS / name for name in parts), *HARNESS.glob("*.cpp"), Path(__file__).parent]
+        files = [*device.files, *INCLUDED, *(HARNESS / name for name in parts), *HARNESS.glob("*.cpp")]
+        others = [*files, Path(__file__).parent]
         key = [type(self).__name__, form, waves, asdict(device), fingerprint(self.tool), sources_digest(others)]
         return cache_room("builds") / digest_of(key)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cosim.device.device import HARNESS
 from hwgen.ir.document import write_atomically
 from hwgen.tools.processes import started, stop
 from hwgen.tools.toolchain import Simulator, ToolError, cache_room, environment
@@ -30,6 +31,7 @@ def build_request(
         "simulator": simulator,
         "step": "build",
         "sources": [str(source) for source in sources],
+        "includes": [str(HARNESS)],
         "build_args": list(arguments),
         "parameters": dict(parameters or {}),
         "hdl_toplevel": top,

@@ -89,7 +89,8 @@ class Verilator(Simulator):
     def _arguments(self, device: Device) -> list[str]:
         shared = SHARED if device.loaded else ()
         macros = [f"-D{name}" for name in device.macros]
-        return [*self.options, *shared, "-Wno-fatal", "--no-public-flat-rw", *macros, str(HARNESS / device.public)]
+        included = ["-Wno-fatal", f"-I{HARNESS}", *macros]
+        return [*self.options, *shared, *included, "--no-public-flat-rw", str(HARNESS / device.public)]
 
     def _with_waves(self, folder: Path, device: Device) -> None:
         """By cocotb's runner, which knows what waveforms need."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 __all__ = ["digest_of", "sources_digest"]
 
-SOURCES = (".py", ".sv", ".vlt", ".cpp")
+SOURCES = (".py", ".sv", ".svh", ".vlt", ".cpp")
 
 
 def digest_of(data: object) -> str:

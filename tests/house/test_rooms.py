@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TREES = ("hwgen", "cosim", "tests", "benchmarks", "manual", "examples")
-SOURCES = {".py", ".js", ".sv", ".v", ".cpp", ".h", ".css", ".vlt"}
+SOURCES = {".py", ".js", ".sv", ".svh", ".v", ".cpp", ".h", ".css", ".vlt"}
 MOST_FILES, MOST_LINES = 40, 800
 GIVEN_UP = ("fused", "fusion", "stacks", "two_level")
 

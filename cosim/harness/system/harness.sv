@@ -22,8 +22,9 @@ module harness #(
   localparam int Ports = 3 * Hwcs + 2 * Moves;    // of a cluster's memory
   localparam int WidthHwc = WidthI + WidthW + WidthO;
   localparam int Bits = Hwcs * WidthHwc + 32 * 2 * Moves;
-  localparam int Regions = 8;                     // of the DRAM, and of each TCDM
-  localparam int Rings = 4;
+  localparam int Regions = 8;                     // of the DRAM, for each cluster
+  localparam int DramRegions = 1;                 // what is counted is told apart at the clusters
+  localparam int Rings = 4;                       // of each TCDM
 
   // Driven by the test bench.
   logic                clk = 1'b0;
@@ -38,14 +39,7 @@ module harness #(
   logic [        31:0] window_bytes = 32'd0;    // addresses of the configuration port that each cluster has
   logic [        47:0] cycle_limit = 48'd0;     // `finished` rises after so many cycles even without an interrupt
   logic [        31:0] random_start = 32'd1;    // of the random stalls and of what nobody asked for; not 0
-  logic [        39:0] axi_rate = 40'd0;        // see `dram`
   logic [8*Ports*Clusters-1:0] tcdm_rate = '0;  // see `slow_tcdm`, for each cluster
-  logic [        31:0] timing = 32'd0;          // latency, miss_cycles
-  logic [        15:0] block_rate = 16'd0;
-  logic [        31:0] geometry = 32'h6b;       // see `dram`
-  logic [         1:0] axi_error_enable = 2'd0; // reads, writes
-  logic [         1:0] axi_error_code = 2'd2;
-  logic [        31:0] axi_error_address = 32'd0;
   logic [32*Regions*Clusters-1:0] dram_region_base = '0;  // see `axi_watch`, for each cluster
   logic [32*Regions*Clusters-1:0] dram_region_end = '0;
   logic [ 4*Regions*Clusters-1:0] dram_region_kind = '0;
@@ -66,12 +60,9 @@ module harness #(
   logic         [47:0] cycles_of[Clusters];     // of each cluster from its start to its interrupt
 
   logic rst_now, clear_now;
-  logic [31:0] start_at, start_data, window, start, code_at, times, dram_shape;
+  logic [31:0] start_at, start_data, window, start;
   logic [47:0] limit;
-  logic [39:0] axi_stalls;
   logic [8*Ports*Clusters-1:0] tcdm_stalls;
-  logic [15:0] block_time;
-  logic [1:0] axi_errors, code;
   logic [32*Regions*Clusters-1:0] dram_from, dram_to;
   logic [4*Regions*Clusters-1:0] dram_kind;
   logic [32*Clusters-1:0] program_from, program_to;
@@ -85,14 +76,7 @@ module harness #(
       window     <= window_bytes;
       limit      <= cycle_limit;
       start      <= random_start;
-      axi_stalls <= axi_rate;
       tcdm_stalls <= tcdm_rate;
-      times      <= timing;
-      block_time <= block_rate;
-      dram_shape <= geometry;
-      axi_errors <= axi_error_enable;
-      code       <= axi_error_code;
-      code_at    <= axi_error_address;
       dram_from  <= dram_region_base;
       dram_to    <= dram_region_end;
       dram_kind  <= dram_region_kind;
@@ -104,16 +88,8 @@ module harness #(
   end
 
   logic [31:0] memory[1<<DramLog2];
-
-  wire [IdBits-1:0] awid, bid, arid, rid;
-  wire [1:0] awburst, bresp, arburst, rresp;
-  wire [31:0] awaddr, araddr;
-  wire [7:0] awlen, awuser, arlen, aruser;
-  wire [2:0] awsize, arsize;
-  wire awvalid, awready, wlast, wvalid, wready, bvalid, bready;
-  wire arvalid, arready, rlast, rvalid, rready;
-  wire [DataBits-1:0] wdata, rdata;
-  wire [DataBits/8-1:0] wstrb;
+  logic [12:0] read_used;
+`include "dram/at_port.svh"
 
   // The configuration port: one transfer for each change of `cfg_go`.
   logic psel, penable, pwrite;
@@ -175,40 +151,9 @@ module harness #(
       .apb__pready(pready),
       .apb__prdata(prdata),
       .apb__pslverr(pslverr),
-      .axi__awid(awid),
-      .axi__awaddr(awaddr),
-      .axi__awlen(awlen),
-      .axi__awsize(awsize),
-      .axi__awburst(awburst),
-      .axi__awuser(awuser),
-      .axi__awvalid(awvalid),
-      .axi__awready(awready),
-      .axi__wdata(wdata),
-      .axi__wstrb(wstrb),
-      .axi__wlast(wlast),
-      .axi__wvalid(wvalid),
-      .axi__wready(wready),
-      .axi__bid(bid),
-      .axi__bresp(bresp),
-      .axi__bvalid(bvalid),
-      .axi__bready(bready),
-      .axi__arid(arid),
-      .axi__araddr(araddr),
-      .axi__arlen(arlen),
-      .axi__arsize(arsize),
-      .axi__arburst(arburst),
-      .axi__aruser(aruser),
-      .axi__arvalid(arvalid),
-      .axi__arready(arready),
-      .axi__rid(rid),
-      .axi__rdata(rdata),
-      .axi__rresp(rresp),
-      .axi__rlast(rlast),
-      .axi__rvalid(rvalid),
-      .axi__rready(rready)
+`include "dram/axi_ports.svh"
   );
 
-  logic [12:0] read_used;
   wire [13*Clusters-1:0] used_of;
   always_comb begin
     read_used = 13'd0;
@@ -327,47 +272,6 @@ module harness #(
       end
     end
   endgenerate
-
-  wire [31:0] read_beat, write_beat;
-  wire [DataBits-1:0] read_data;
-  wire [DataBits/8-1:0] write_enable;
-  generate
-    for (g = 0; g < Moves; g = g + 1) begin : words_of_beat
-      assign read_data[32*g+:32] = memory[(read_beat*Moves+g)&((1<<DramLog2)-1)];
-    end
-  endgenerate
-
-  dram #(
-      .DataBits(DataBits),
-      .IdBits(IdBits),
-      .DepthLog2(DramLog2)
-  ) dram (
-      .*,
-      .rst(rst_now),
-      .clear(clear_now),
-      .region_base('0),
-      .region_end('0),
-      .region_kind('0),
-      .random_start(start),
-      .stall_rate(axi_stalls),
-      .latency(times[15:0]),
-      .miss_cycles(times[31:16]),
-      .block_cycles(block_time),
-      .geometry(dram_shape),
-      .error_enable(axi_errors),
-      .error_code(code),
-      .error_address(code_at)
-  );
-
-  always_ff @(posedge clk) begin
-    if (write_enable != '0) begin
-      for (int i = 0; i < Moves; i++) begin
-        for (int b = 0; b < 4; b++) begin
-          if (write_enable[4*i+b]) memory[(write_beat*Moves+i)&((1<<DramLog2)-1)][8*b+:8] <= wdata[32*i+8*b+:8];
-        end
-      end
-    end
-  end
 
 endmodule
 
