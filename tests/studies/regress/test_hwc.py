@@ -252,8 +252,8 @@ def test_processes_that_build_the_same_build_it_once(tmp_path: Path, runtime_too
     found = {process.communicate()[0].strip() for process in processes}
     assert [process.returncode for process in processes] == [0, 0, 0]
     (folder,) = found
-    assert (Path(folder) / "harness").stat().st_mode & 0o100
-    builds = Path(folder).parents[1]
+    assert (Path(folder) / "sim").stat().st_mode & 0o100
+    builds = Path(folder).parent
     assert len([path for path in builds.iterdir() if path.is_dir()]) == 1
     if runtime_too:
         assert len(list((tmp_path / "cache" / "runtime").glob("verilated-*/*.o"))) == 1
