@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import altair as alt
 import vl_convert
@@ -25,6 +25,7 @@ Chart = Any
 """A chart of Altair, whose own types say no more of what a chain of its methods returns."""
 Vega = dict[str, Any]
 """A chart as Vega reads it: plain JSON."""
+XY = TypeVar("XY", alt.X, alt.Y)
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 SOLID, DASHED, DOTTED = [1.0, 0.0], [5.0, 4.0], [1.5, 3.0]
 WIDTH, HEIGHT = 640, 320
@@ -61,10 +62,16 @@ def axis(title: str | None = None, text: str = SHORT, **more: Any) -> alt.Axis:
     return alt.Axis(title=title, labelExpr=text, tickCount=6, **more)
 
 
-def log_axis(field: str, title: str, text: str = SHORT, base: float = 10) -> dict[str, Any]:
-    """What `altair.X` and `altair.Y` take for a logarithmic scale with some room at its ends."""
+def log_axis(channel: type[XY], field: str, title: str, text: str = SHORT, base: float = 10) -> XY:
+    """A logarithmic scale with some room at its ends; over a decade only 1, 2 and 5 have numbers."""
     scale = alt.Scale(type="log", base=base, padding=12, nice=False)
-    return {"shorthand": f"{field}:Q", "scale": scale, "axis": axis(title, text, labelOverlap="greedy")}
+    if base == 10:
+        ends, leading = (
+            f"domain('{channel.__name__.lower()}')",
+            "datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9))",
+        )
+        text = f"{ends}[1] > 10 * {ends}[0] && indexof([1, 2, 5], round({leading})) < 0 ? '' : {text}"
+    return channel(f"{field}:Q", scale=scale, axis=axis(title, text, labelOverlap="greedy"))
 
 
 def legend(width: int, **more: Any) -> alt.Legend:

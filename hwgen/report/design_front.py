@@ -17,7 +17,7 @@ def front_picture(design: Design) -> dict[str, bytes]:
     ]  # fmt: skip
     look = Look.of([f"{depth} levels" for depth in sorted({len(point.hierarchy.levels) for point in design.points})])
     x = alt.X("area:Q", scale=alt.Scale(zero=False, padding=12), axis=axis("area (mm2)"))
-    y = alt.Y(**log_axis("energy", "energy of all layers (uJ)"))
+    y = log_axis(alt.Y, "energy", "energy of all layers (uJ)")
     rows = alt.Chart(alt.NamedData("points"))
     chart = alt.layer(
         rows.transform_filter("datum.front").transform_calculate(line="'front'").mark_line(interpolate="step-after")

@@ -111,7 +111,7 @@ def _complete() -> Chart:
 
 
 def _at_buffers(field: str = "buffer_bytes") -> alt.X:
-    return alt.X(**log_axis(field, "local buffers", SIZES, base=2))
+    return log_axis(alt.X, field, "local buffers", SIZES, base=2)
 
 
 def _summed(rows: Chart, text: str, *by: str, **sums: str) -> Chart:
@@ -171,7 +171,7 @@ def _traffic(families: Look, sizes: Sequence[int]) -> Chart:
     largest = [alt.SortField("buffer_bytes", order="descending")]
     last = points.transform_window(rank="row_number()", groupby=["family", "named"], sort=largest)
     dash = dashes({"optimum of the pure model": DOTTED, "lower bound, proven": DASHED})
-    x, y = _at_buffers(), alt.Y(**log_axis("y", "bytes"))
+    x, y = _at_buffers(), log_axis(alt.Y, "y", "bytes")
     return alt.layer(
         *(look.line("mark", rows).encode(x=x, y=y, detail="group:N", strokeDash=dash) for rows in (optimum, bound)),
         look.line("mark", points.transform_filter("datum.predicted > 0")).encode(
@@ -197,7 +197,7 @@ def _cycles(look: Look, *, weighed: bool) -> Chart:
     )
     points = _summed(_complete(), f"format(datum.y, ',') + ' cycles' + {COUNTED}", "buffer_bytes", y="sum(cycles)")
     dash = dashes(dict(zip(ends.values(), (SOLID, DASHED, DOTTED), strict=False)))
-    x, y = _at_buffers(), alt.Y(**log_axis("y", "cycles"))
+    x, y = _at_buffers(), log_axis(alt.Y, "y", "cycles")
     line = look.line("family", lines).encode(x=x, y=y, strokeDash=dash)
     return alt.layer(line, look.points("family", points).encode(x=x, y=y)).add_params(look.shown())
 
@@ -231,7 +231,7 @@ def _roofline(look: Look, title: str, shown: tuple[float, float]) -> Chart:
         .encode(x="x:Q", y="y:Q", detail=["peak:N", "port:N"], strokeDash=dashes({"roof": SOLID}))
     )
     number = "format(datum.value, '.3~g')"
-    x, y = alt.X(**log_axis("intensity", title, number)), alt.Y(**log_axis("speed", "MACs a cycle", number))
+    x, y = log_axis(alt.X, "intensity", title, number), log_axis(alt.Y, "speed", "MACs a cycle", number)
     quiet = look.line("family", by_layer, strokeWidth=1.2, strokeOpacity=0.45)
     named = last.transform_calculate(named="datum.number == 1 ? datum.label : datum.layer")
     return alt.layer(
@@ -283,7 +283,7 @@ def _dram(at: str) -> Chart:
     where = (
         f"at == 'tcdm_bytes' ? {SIZES} : datum.value % 1 ? '' : datum.value + (datum.value > 1 ? ' HWCs' : ' HWC')"
     )
-    x, y = alt.X(**log_axis("at", "", where, base=2)), alt.Y(**log_axis("y", "bytes"))
+    x, y = log_axis(alt.X, "at", "", where, base=2), log_axis(alt.Y, "y", "bytes")
     detail = ["family:N", "line:N"]
     dash = dashes({"lower bound, proven": DASHED})
     return alt.layer(
@@ -340,7 +340,7 @@ def _front(look: Look) -> Chart:
     )
     named = {"the front, predicted": SOLID, "layer by layer, at least": DASHED}
     columns = zip(named, ("traffic_bytes", "layer_by_layer_bytes"), ("step-after", "linear"), strict=True)
-    x, y = alt.X(**log_axis("memory_bytes", ON_CHIP)), alt.Y(**log_axis("y", "bytes to and from the DRAM"))
+    x, y = log_axis(alt.X, "memory_bytes", ON_CHIP), log_axis(alt.Y, "y", "bytes to and from the DRAM")
     fronts: Chart = alt.Chart(alt.NamedData("fronts"))
     lines = [
         look.line("network", fronts.transform_calculate(line=f"'{name}'", y=f"datum.{column}"), interpolate=shape)
@@ -364,6 +364,6 @@ def _pipeline_cycles(look: Look) -> Chart:
         .transform_calculate(counted="datum.cycles_counted")
         .transform_calculate(text=f"{text} + {COUNTED}")
     )
-    at = {"x": alt.X(**log_axis("on_chip_bytes", ON_CHIP)), "y": alt.Y("cycles:Q", axis=axis("cycles"))}
+    at = {"x": log_axis(alt.X, "on_chip_bytes", ON_CHIP), "y": alt.Y("cycles:Q", axis=axis("cycles"))}
     layers = (look.line("pipeline", runs).encode(**at), look.points("pipeline", runs).encode(**at))
     return alt.layer(*layers).add_params(look.shown())
