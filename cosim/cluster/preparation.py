@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.device.dram import Region
 from cosim.device.job import Job, Unit
 from cosim.device.judge import Expected
-from cosim.dma.dram import Region
 from cosim.hwc.layer_data import LayerData, expected_output, random_data, requantisation_for
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.dram import COUNTED, COUNTERS, dram_controls, dram_counts, dram_unwanted, packed, region_controls
 from cosim.device.job import ELSEWHERE, Accesses, Job, Outcome, Unit, UnitOutcome
-from cosim.dma.dram import COUNTED, COUNTERS, dram_controls, dram_counts, dram_unwanted, packed, region_controls
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.control import Control

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.dma.dram import Counted, Region, Unwanted
+from cosim.device.dram import Counted, Region, Unwanted
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.control import Status, error_of
 
@@ -138,7 +138,7 @@ class Outcome:
     timed_out : the cycle limit was reached before the interrupt.
     cycles : from the first start to the last interrupt.
     memory : the contents of the DRAM; of an HWC those of its memory.
-    total : what the DRAM counted of several units together, by `cosim.dma.dram.COUNTERS`; empty if there is one.
+    total : what the DRAM counted of several units together, by `cosim.device.dram.COUNTERS`; empty if there is one.
     violations : breaches of the protocol, by port.
     unknown_words : how many words of the memory have unknown bits, which is possible under Icarus only.
     seconds, cpu_seconds : wall clock and processor time of the run itself.

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.device.dram import Counted, Region, Unwanted
 from cosim.device.job import ELSEWHERE, Accesses, Outcome, UnitOutcome
 from cosim.device.result import LayerResult
-from cosim.dma.dram import Counted, Region, Unwanted
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.requantisation import record_bytes

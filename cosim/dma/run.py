@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.dma.dram import (
+from cosim.device.dram import (
     Counted,
     Region,
     Unwanted,

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from cosim.device.device import Device
+from cosim.device.dram import Unwanted
 from cosim.device.job import Outcome, UnitOutcome
-from cosim.dma.dram import Unwanted
 from cosim.hwc.jobs import PORTS, REGIONS, Job
 from cosim.simulator.registry import SIMULATORS
 from cosim.simulator.simulator import Simulator

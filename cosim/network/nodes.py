@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 
+from cosim.device.dram import Counted
 from cosim.device.job import Accesses
 from cosim.device.judge import AT_VECTOR, Comparison, compared
-from cosim.dma.dram import Counted
 from hwgen.ir.counts import Access, Counts, Key, Operand
 from hwgen.ir.level import BUSES
 

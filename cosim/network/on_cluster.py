@@ -12,9 +12,9 @@ from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import INTERRUPT_CYCLES
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.device import LONG, dram_depth
+from cosim.device.dram import Region
 from cosim.device.judge import compared, different_elements, run_failures, unwanted
 from cosim.device.result import LayerResult, NodeResult
-from cosim.dma.dram import Region
 from cosim.hwc.layer_data import LayerData
 from cosim.hwc.results import dump_layer
 from cosim.network.nodes import compared_vector

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from cosim.cluster.preparation import WATCHDOG
 from cosim.cluster.run import run_clusters, tcdm_counts, tcdm_words, unit_controls
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.dram import Counted, Region, dram_counts
 from cosim.device.job import Accesses, Job, Outcome, Unit
-from cosim.dma.dram import Counted, Region, dram_counts
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.dma.dram import Unwanted
+from cosim.device.dram import Unwanted
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.wrapper import Sizes
 from hwgen.arch.dram import Dram, ticks

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from cosim.cluster.preparation import WATCHDOG, scramble
 from cosim.cluster.results import run_tasks
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.dram import Region
 from cosim.device.job import Job, Unit
 from cosim.device.judge import Expected
 from cosim.device.result import LayerResult
-from cosim.dma.dram import Region
 from cosim.hwc.layer_data import expected_output, random_data
 from cosim.system.model import load_system
 from hwgen.arch.bus import WORD_BYTES

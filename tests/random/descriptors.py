@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 
-from cosim.dma.dram import COUNTERS, Region
+from cosim.device.dram import COUNTERS, Region
 from cosim.dma.run import DATA_BYTES, TCDM_BYTES, Memories
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.dram import Dram

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from cosim.cluster.preparation import prepare_cluster
+from cosim.device.dram import Unwanted
 from cosim.device.job import Outcome
 from cosim.device.judge import judge
 from cosim.device.result import LayerResult
-from cosim.dma.dram import Unwanted
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cached import generated_cluster

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.dma.dram import Unwanted
+from cosim.device.dram import Unwanted
 from cosim.dma.model import SimulatedDma, load_model
 from cosim.dma.run import DATA_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.dma.dram import Region
+from cosim.device.dram import Region
 from cosim.dma.model import load_model
 from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect

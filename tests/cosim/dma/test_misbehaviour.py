@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from cosim.dma.dram import Unwanted
+from cosim.device.dram import Unwanted
 from cosim.dma.model import SimulatedDma, designs
 from cosim.dma.run import DmaResult, moved
 from hwgen.arch.descriptor import OperandTag

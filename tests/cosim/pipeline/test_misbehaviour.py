@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import pytest
 
-from cosim.dma.dram import Unwanted
+from cosim.device.dram import Unwanted
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.comparison import compare, job_of
 from cosim.pipeline.run import run_pipelines, sizes_for

@@ -10,9 +10,9 @@ import pytest
 
 from cosim.cluster.run import run_clusters
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.dram import Unwanted
 from cosim.device.job import Job, Outcome
 from cosim.device.judge import judge
-from cosim.dma.dram import Unwanted
 from cosim.simulator.verilator import FastVerilator
 from cosim.system.model import load_system, system_device
 from cosim.system.results import SystemTask, cosimulate_systems, prepare_system

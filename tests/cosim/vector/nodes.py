@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.preparation import INTERRUPT_CYCLES
+from cosim.device.dram import Region
 from cosim.device.job import Job, Outcome, Unit
 from cosim.device.judge import different_elements, run_failures, unwanted
-from cosim.dma.dram import Region
 from cosim.network.nodes import compared_vector
 from hwgen.arch.bus import PAGE_BYTES, WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
