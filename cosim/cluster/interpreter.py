@@ -34,7 +34,11 @@ __all__ = ["QUEUE_WORDS", "Machine", "ProgramError"]
 
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.int64]
-QUEUE_WORDS = {Queue.LOAD: 64, Queue.COMPUTE: 128, Queue.STORE: 64}
+QUEUE_WORDS = {
+    Queue.LOAD: ClusterParameters.load_words,
+    Queue.COMPUTE: ClusterParameters.compute_words,
+    Queue.STORE: ClusterParameters.store_words,
+}
 """Words that a queue holds; each command takes one more than it has."""
 
 

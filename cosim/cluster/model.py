@@ -3,7 +3,7 @@
 from functools import cache
 
 from cosim.cluster.simulated import SimulatedCluster
-from cosim.device.device import DRAM, Device
+from cosim.device.device import DRAM, DRAM_SIZES, Device
 from cosim.simulator.registry import loaded
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
@@ -24,6 +24,7 @@ def cluster_device(cluster: ClusterParameters, dram_log2: int, verilog: str | No
         sources=("cluster.sv", "cluster_port.sv", "tcdm_watch.sv", "stalls.sv", "configuration.sv", *DRAM),
         public="cluster.vlt",
         sizes={
+            **DRAM_SIZES,
             "DataBits": cluster.axi_bits,
             "Hwcs": cluster.hwcs,
             "Vector": int(cluster.vector),

@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["DEPTHS", "DRAM", "HARNESS", "LONG", "VERY_LONG", "Device", "dram_depth"]
+from hwgen.arch.bus import ID_BITS
+from hwgen.arch.latency import DRAM_QUEUE
+
+__all__ = ["DEPTHS", "DRAM", "DRAM_SIZES", "HARNESS", "LONG", "VERY_LONG", "Device", "dram_depth"]
 
 HARNESS = Path(__file__).resolve().parents[1] / "harness"
-DRAM = tuple(f"dram/{name}.sv" for name in ("dram", "dram_counters", "descriptor_runs", "axi_rules"))
+DRAM = tuple(f"dram/{name}.sv" for name in ("dram", "dram_counters", "open_rows", "descriptor_runs", "axi_rules"))
 """The sources of the DRAM."""
+DRAM_SIZES = {"MasterIdBits": ID_BITS, "DramQueue": DRAM_QUEUE}
+"""What a harness has to know of it and of the AXI port of a DMA."""
 DEPTHS = (18, 20, 22, 24)
 """log2 of the words of a simulated DRAM: a few sizes only, so that one build serves many layers."""
 LONG = 1_000_000

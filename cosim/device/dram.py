@@ -8,7 +8,7 @@ from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, ticks
 
 __all__ = ["COUNTED", "COUNTERS", "Counted", "Region", "Unwanted", "dram_controls", "dram_counts",
-           "dram_unwanted", "packed", "region_controls"]  # fmt: skip
+           "dram_unwanted", "packed", "region_controls", "timing_words"]  # fmt: skip
 
 COUNTED = "harness.dram.counted"
 """The scope of its counters."""
@@ -55,11 +55,13 @@ class Unwanted:
 
 def dram_controls(dram: Dram) -> dict[str, int]:
     """Values of the harness' inputs, by name."""
-    return {
-        "timing": dram.latency | dram.miss_cycles << 16,
-        "block_rate": ticks(dram.block_cycles),
-        "geometry": dram.row_bytes.bit_length() - 1 | (dram.banks.bit_length() - 1) << 5,
-    }
+    return {"dram_timing": packed(timing_words(dram), 32)}
+
+
+def timing_words(dram: Dram) -> tuple[int, ...]:
+    """The timing in the words in which the simulated DRAM has it."""
+    geometry = dram.row_bytes.bit_length() - 1 | (dram.banks.bit_length() - 1) << 5
+    return dram.latency, dram.miss_cycles, ticks(dram.block_cycles), geometry
 
 
 def region_controls(units: Sequence[Sequence[Region]]) -> dict[str, int]:

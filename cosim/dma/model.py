@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 
-from cosim.device.device import DRAM, Device
+from cosim.device.device import DRAM, DRAM_SIZES, Device
 from cosim.simulator.harness import SimulatedHarness
 from cosim.simulator.registry import loaded
+from hwgen.arch.bus import ID_BITS
 from hwgen.arch.dma import DmaParameters
 from hwgen.export.cached import kept_verilog
 from hwgen.export.conversion import converted
@@ -39,13 +40,13 @@ def wrapper(parameters: DmaParameters) -> str:
             declared.append(f"{direction} wire [{width * parameters.ports - 1}:0] {channel}_{name}")
             connected += [f".{channel}__{i}__{name}({channel}_{name}[{width * i} +: {width}])" for i in ports]
     before_axi = len(declared)
-    bits, strobes = parameters.axi_bits - 1, parameters.beat_bytes - 1
+    ids, bits, strobes = ID_BITS - 1, parameters.axi_bits - 1, parameters.beat_bytes - 1
     for channel in ("aw", "ar"):
-        out = {"id": 1, "addr": 31, "len": 7, "size": 2, "burst": 1, "user": 7, "valid": 0}
+        out = {"id": ids, "addr": 31, "len": 7, "size": 2, "burst": 1, "user": 7, "valid": 0}
         declared += [f"output wire [{high}:0] {channel}{name}" for name, high in out.items()]
         declared.append(f"input wire {channel}ready")
     outputs = {"wdata": bits, "wstrb": strobes, "wlast": 0, "wvalid": 0, "bready": 0, "rready": 0}
-    inputs = {"wready": 0, "bid": 1, "bresp": 1, "bvalid": 0, "rid": 1, "rdata": bits, "rresp": 1, "rlast": 0}
+    inputs = {"wready": 0, "bid": ids, "bresp": 1, "bvalid": 0, "rid": ids, "rdata": bits, "rresp": 1, "rlast": 0}
     inputs["rvalid"] = 0
     declared += [f"output wire [{high}:0] {name}" for name, high in outputs.items()]
     declared += [f"input wire [{high}:0] {name}" for name, high in inputs.items()]
@@ -124,7 +125,7 @@ def dma_device(parameters: DmaParameters, made: Mapping[str, str] | None = None)
         designs=made or designs(parameters),
         sources=("dma.sv", *DRAM, "tcdm_port.sv"),
         public="dma.vlt",
-        sizes={"DataBits": parameters.axi_bits, "DramLog2": DRAM_LOG2, "TcdmLog2": TCDM_LOG2},
+        sizes={**DRAM_SIZES, "DataBits": parameters.axi_bits, "DramLog2": DRAM_LOG2, "TcdmLog2": TCDM_LOG2},
         loaded=True,
         quick=("-Og",),
     )

@@ -9,6 +9,8 @@
 
 module harness #(
     parameter int DataBits = 64,  // of the AXI port
+    parameter int MasterIdBits = 0,  // of the IDs of the DMA; this and the next are given by who builds this
+    parameter int DramQueue = 0,     // see `dram`
     parameter int Hwcs = 4,
     parameter int WidthI = 32,    // bits of a word of each HWC's ports
     parameter int WidthW = 32,
@@ -17,7 +19,7 @@ module harness #(
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
-  localparam int IdBits = 2;
+  localparam int IdBits = MasterIdBits;
   localparam int DramRegions = 8;
   localparam int Moves = DataBits / 32;           // the DMA's ports that load, and those that store
   localparam int Others = 3 * Hwcs + 2 * Moves;   // the first port of the vector unit: it reads, the next one writes
@@ -195,6 +197,7 @@ module harness #(
 
   descriptor_runs #(
       .DataBits(DataBits),
+      .IdBits(IdBits),
       .DepthLog2(DramLog2)
   ) wanted (
       .clk(clk),

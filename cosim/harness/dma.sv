@@ -10,11 +10,13 @@
 
 module harness #(
     parameter int DataBits = 64,
+    parameter int MasterIdBits = 0,  // of the IDs of the DMA; this and the next are given by who builds this
+    parameter int DramQueue = 0,     // see `dram`
     parameter int DramLog2 = 18,   // sizes in 32-bit words, as powers of two
     parameter int TcdmLog2 = 16
 );
 
-  localparam int IdBits = 2;
+  localparam int IdBits = MasterIdBits;
   localparam int DramRegions = 8;
   localparam int Bytes = DataBits / 8;
   localparam int Ports = DataBits / 32;
@@ -137,6 +139,7 @@ module harness #(
   genvar g;
   descriptor_runs #(
       .DataBits(DataBits),
+      .IdBits(IdBits),
       .DepthLog2(DramLog2)
   ) wanted (
       .clk(clk),

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.device.dram import Unwanted
+from cosim.device.dram import Unwanted, timing_words
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.wrapper import Sizes
-from hwgen.arch.dram import Dram, ticks
+from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.pipeline.movers import id_bits, movers_of
 from hwgen.arch.pipeline.ports import stream_ports
@@ -263,11 +263,10 @@ def _at_dram(parameters: PipelineParameters, job: PipelineJob, script: int) -> d
     ranges = [(0, 0)] * (1 << id_bits(parameters))
     for mover in movers_of(parameters):
         ranges[mover.id] = numbers.get(mover.stream, (0, 0))
-    dram, error = job.dram, job.error
-    geometry = dram.row_bytes.bit_length() - 1 | dram.banks.bit_length() - 1 << 5
+    error = job.error
     errors = (0, 0) if error is None else (1 if error.reads else 2, error.address)
-    header = [job.images.memory.size, script, job.cycle_limit, job.random, job.stall_rate, dram.latency,
-              dram.miss_cycles, ticks(dram.block_cycles), geometry, *errors, max(len(runs), 1)]  # fmt: skip
+    header = [job.images.memory.size, script, job.cycle_limit, job.random, job.stall_rate,
+              *timing_words(job.dram), *errors, max(len(runs), 1)]  # fmt: skip
     return {
         "header": "".join(f"{value:08x}\n" for value in [*header, *chain.from_iterable(ranges)]),
         "runs": "".join(f"{start:08x}{stop:08x}\n" for start, stop in runs) or "0\n",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hwgen.arch.latency import DRAM_QUEUE
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.pipeline.movers import id_bits
 from hwgen.arch.pipeline.ports import StreamPort, stream_ports
@@ -66,7 +67,7 @@ def _at_dram(index: int, parameters: PipelineParameters, sizes: Sizes) -> str:
         WIRES,
         *(f"  wire [{width - 1}:0] {name};" for name, width in signals.items()),
         f"  pipeline_dram_harness #(.Index({index}), .DataBits({parameters.movers.axi_bits}),",
-        f"    .IdBits({id_bits(parameters)}), .MemoryLog2({sizes.memory}),",
+        f"    .IdBits({id_bits(parameters)}), .DramQueue({DRAM_QUEUE}), .MemoryLog2({sizes.memory}),",
         f"    .ScriptLog2({sizes.script}), .RunLog2({sizes.segments})) harness (.*);",
         f"  pipeline_{index} dut (",
         CONFIGURATION,

@@ -4,7 +4,7 @@ from functools import cache
 
 from cosim.cluster.model import FAST_COMPILED, QUICK_COMPILED
 from cosim.cluster.simulated import SimulatedCluster
-from cosim.device.device import DRAM, Device
+from cosim.device.device import DRAM, DRAM_SIZES, Device
 from cosim.simulator.registry import loaded
 from hwgen.arch.system import SystemParameters
 from hwgen.export.cached import generated_system
@@ -30,6 +30,7 @@ def system_device(system: SystemParameters, dram_log2: int, *, slow: bool) -> De
         sources=sources,
         public="system/harness.vlt",
         sizes={
+            **DRAM_SIZES,
             "Clusters": system.clusters,
             "DataBits": cluster.axi_bits,
             "Hwcs": cluster.hwcs,

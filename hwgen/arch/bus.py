@@ -12,6 +12,7 @@ from hwgen.arch.parameter_error import ParameterError
 __all__ = [
     "AXI_WIDTHS",
     "BURST_BEATS",
+    "ID_BITS",
     "MOST_MASTERS",
     "PAGE_BYTES",
     "SUM_BYTES",
@@ -33,6 +34,8 @@ AXI_WIDTHS = (32, 64, 128)
 """Bits of the AXI port's data."""
 BURST_BEATS = 256
 """Most beats of an AXI4 burst."""
+ID_BITS = 2
+"""Bits of the AXI4 IDs of one master; behind an interconnect there are `master_bits` more, above them."""
 MOST_MASTERS = 16
 """Masters that an AXI4 interconnect joins, at most."""
 WRITES_IN_ORDER = 16

@@ -12,11 +12,13 @@ LIMITS = {
     "A way of rounding": 5,
     "A lane dimension": 8,
     "A stage type": 6,
-    "A DRAM page policy": 6,
+    "A DRAM page policy": 7,
+    "A time that the DRAM takes": 8,
+    "The width of an AXI ID, the depth of a queue": 4,
     "A command": 3,
     "A simulator": 4,
 }
-"""Files that a change may touch, at most."""
+"""Files that a change may touch, at most, with its tests."""
 
 
 def section(heading: str) -> str:
@@ -67,10 +69,10 @@ def test_every_room_is_on_the_map() -> None:
     assert missing == []
 
 
-def test_twelve_changes_touch_few_files() -> None:
-    below = TEXT.partition("## Twelve changes")[2]
-    changes = dict(re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", below, flags=re.DOTALL | re.MULTILINE))
-    assert len(changes) == 12
+def test_changes_touch_few_files() -> None:
+    told = TEXT[TEXT.index("## Changes, and what they touch") :]
+    changes = dict(re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", told, flags=re.DOTALL | re.MULTILINE))
+    assert len(changes) == 14
     for name, most in LIMITS.items():
         files = [file for cells in rows(changes[name]) for file in re.findall(r"`([\w./]+)`", cells[0])]
         assert 1 <= len(files) <= most, name
@@ -80,7 +82,8 @@ def test_twelve_changes_touch_few_files() -> None:
 def test_what_a_change_names_is_in_its_files() -> None:
     missing = []
     for cells in rows(
-        section("## Twelve changes") + "".join(re.findall(r"^### .*?\n(.*?)(?=^##|\Z)", TEXT, re.S | re.M))
+        section("## Changes, and what they touch")
+        + "".join(re.findall(r"^### .*?\n(.*?)(?=^##|\Z)", TEXT, re.S | re.M))
     ):
         files = [ROOT / file for file in re.findall(r"`([\w./]+)`", cells[0])]
         text = "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())

@@ -1,28 +1,24 @@
 // The AXI4 port of a top, the DRAM at it, and how the test bench controls this: included by every top with `memory`.
 //
 // The top has `clk`, `clear`, `clear_now`, `rst_now`, `start` (the random number to begin with), `DataBits`, `IdBits`,
-// `DramLog2` and `read_used` (see `dram`); of the regions that accesses are counted by `DramRegions`, `dram_from` and so
-// on. Its memory begins with the DRAM.
+// `MasterIdBits`, `DramQueue`, `DramLog2` and `read_used` (see `dram`); of the regions that accesses are counted by
+// `DramRegions`, `dram_from` and so on. Its memory begins with the DRAM.
 
   // Driven by the test bench.
   logic [39:0] axi_rate = 40'd0;         // see `dram`
-  logic [31:0] timing = 32'd0;           // latency, miss_cycles
-  logic [15:0] block_rate = 16'd0;
-  logic [31:0] geometry = 32'h6b;
+  logic [127:0] dram_timing = '0;
   logic [ 1:0] axi_error_enable = 2'd0;  // reads, writes
   logic [ 1:0] axi_error_code = 2'd2;
   logic [31:0] axi_error_address = 32'd0;
 
   logic [39:0] axi_stalls;
-  logic [31:0] times, dram_shape, code_at;
-  logic [15:0] block_time;
+  logic [127:0] dram_times;
+  logic [31:0] code_at;
   logic [1:0] axi_errors, code;
   always_ff @(posedge clk) begin
     if (clear) begin
       axi_stalls <= axi_rate;
-      times      <= timing;
-      block_time <= block_rate;
-      dram_shape <= geometry;
+      dram_times <= dram_timing;
       axi_errors <= axi_error_enable;
       code       <= axi_error_code;
       code_at    <= axi_error_address;
@@ -58,6 +54,8 @@
   dram #(
       .DataBits(DataBits),
       .IdBits(IdBits),
+      .MasterIdBits(MasterIdBits),
+      .Queue(DramQueue),
       .DepthLog2(DramLog2),
       .Regions(DramRegions)
   ) dram (
@@ -69,10 +67,7 @@
       .region_kind(dram_kind[4*DramRegions-1:0]),
       .random_start(start),
       .stall_rate(axi_stalls),
-      .latency(times[15:0]),
-      .miss_cycles(times[31:16]),
-      .block_cycles(block_time),
-      .geometry(dram_shape),
+      .timing(dram_times),
       .error_enable(axi_errors),
       .error_code(code),
       .error_address(code_at)

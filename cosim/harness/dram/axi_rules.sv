@@ -9,7 +9,8 @@
 
 module axi_rules #(
     parameter int DataBits = 64,
-    parameter int IdBits = 2
+    parameter int IdBits = 0,
+    parameter int MasterIdBits = 0  // the low bits of an ID are those of a DMA, which has three; 0: any ID may come
 ) (
     input wire clk,
     input wire rst,     // of the master, from the next edge on
@@ -57,7 +58,8 @@ module axi_rules #(
   logic [DataBits+DataBits/8:0] w_kept;
   function automatic logic odd(input logic [2:0] size, input logic [1:0] burst, input logic [IdBits-1:0] id,
                                input logic write);
-    return size != 3'(Low) || burst != 2'd1 || id[0] != write || (IdBits == 2 && &id);
+    return size != 3'(Low) || burst != 2'd1 || id[0] != write ||
+        (MasterIdBits != 0 && 32'(id) % (1 << MasterIdBits) > 2);
   endfunction
   function automatic logic crosses(input logic [31:0] address, input logic [7:0] length);
     logic [31:0] last;

@@ -10,6 +10,7 @@
 
 module descriptor_runs #(
     parameter int DataBits = 64,
+    parameter int IdBits = 0,
     parameter int DepthLog2 = 20   // words of `harness.memory`, as a power of two
 ) (
     input wire clk,
@@ -22,7 +23,7 @@ module descriptor_runs #(
     input wire [31:0] program_end,
 
     input wire        taken,         // the address of a read burst is accepted
-    input wire [ 1:0] id,
+    input wire [IdBits-1:0] id,
     input wire [31:0] address,
     input wire [ 7:0] length,        // beats less one
 
@@ -116,7 +117,7 @@ module descriptor_runs #(
     else begin
       whole = ((32'(length) + 32'd1) << Low) - 32'(address[Low-1:0]);
       wanted = 32'd0;
-      if (id != 2'd0) begin
+      if (id != '0) begin
         if (address == fetched && fetched < program_end)
           wanted = program_end - fetched < whole ? program_end - fetched : whole;
         fetched = fetched + wanted;

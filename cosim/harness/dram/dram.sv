@@ -21,7 +21,9 @@
 
 module dram #(
     parameter int DataBits = 64,
-    parameter int IdBits = 2,      // of a read even, of a write odd
+    parameter int IdBits = 0,        // of a read even, of a write odd
+    parameter int MasterIdBits = 0,  // see `axi_rules`
+    parameter int Queue = 0,         // bursts of a direction that it accepts before the first has come, at most 15
     parameter int DepthLog2 = 20,  // the memory's size in 32-bit words, as a power of two
     parameter int Regions = 8,
     parameter bit ById = 1'b0
@@ -78,10 +80,7 @@ module dram #(
     // Controls, constant while anything is under way.
     input wire [31:0] random_start,   // not 0
     input wire [39:0] stall_rate,     // so many cycles in 256 without handshake: AR, R, AW, W, B from bit 0 up
-    input wire [15:0] latency,        // cycles
-    input wire [15:0] miss_cycles,    // cycles
-    input wire [15:0] block_cycles,   // in 1/256 cycles
-    input wire [31:0] geometry,       // row_log2 (4:0): bytes of a row; bank_log2 (7:5): banks, at most 16
+    input wire [127:0] timing,        // latency, miss_cycles: cycles; block_cycles: 1/256 cycles; geometry: see `open_rows`
     input wire [ 1:0] error_enable,   // reads, writes
     input wire [ 1:0] error_code,     // 2: SLVERR, 3: DECERR
     input wire [31:0] error_address   // any byte of the beat
@@ -89,10 +88,13 @@ module dram #(
 
   localparam int Bytes = DataBits / 8;
   localparam int Low = $clog2(Bytes);
-  localparam int Queue = 16;
+  localparam int Places = 16;  // of a queue
+  initial if (IdBits == 0 || Queue == 0 || Queue >= Places) $fatal(1, "dram: no IdBits, or no Queue of 1 to 15");
   localparam logic [3:0] Other = 4'd15;  // outside all regions
-  wire [4:0] row_log2 = geometry[4:0];
-  wire [2:0] bank_log2 = geometry[7:5];
+  wire [15:0] latency = timing[15:0];
+  wire [15:0] miss_cycles = timing[47:32];
+  wire [15:0] block_cycles = timing[79:64];
+  wire [31:0] geometry = timing[127:96];
 
   wire  [31:0] violations;   // of the protocol
   wire  [ 7:0] violated;     // which: see `axi_rules`
@@ -117,12 +119,12 @@ module dram #(
   logic [31:0] now;  // cycles, wrapping
   // Bursts in order: reads, writes. Three places in each queue: the next to come, the one whose blocks are being moved,
   // and the one whose beats are.
-  logic [31:0] r_address[Queue], w_address[Queue];
-  logic [ 7:0] r_length[Queue], w_length[Queue];
-  logic [ 3:0] r_kind[Queue], w_kind[Queue];
-  logic [31:0] r_end[Queue];  // the byte address after what is wanted
-  logic [IdBits-1:0] r_id[Queue], w_id[Queue];
-  logic [31:0] r_time[Queue];
+  logic [31:0] r_address[Places], w_address[Places];
+  logic [ 7:0] r_length[Places], w_length[Places];
+  logic [ 3:0] r_kind[Places], w_kind[Places];
+  logic [31:0] r_end[Places];  // the byte address after what is wanted
+  logic [IdBits-1:0] r_id[Places], w_id[Places];
+  logic [31:0] r_time[Places];
   logic [ 4:0] r_in, r_move, r_out;
   logic [ 4:0] w_in, w_move, w_out;
   wire         r_full = r_in == {~r_out[4], r_out[3:0]};
@@ -167,9 +169,9 @@ module dram #(
   assign write_enable = w_goes && !w_missing && !w_wrong ? wstrb : '0;
 
   // Responses to writes, each at its time.
-  logic [ 1:0] b_code[Queue];
-  logic [IdBits-1:0] b_id[Queue];
-  logic [31:0] b_time[Queue];
+  logic [ 1:0] b_code[Places];
+  logic [IdBits-1:0] b_id[Places];
+  logic [31:0] b_time[Places];
   logic [ 4:0] b_in, b_out;
   wire b_goes = b_in != b_out && now - b_time[b_out[3:0]] >= 32'(latency) && go_b && (!bvalid || bready);
   wire offered = arvalid || awvalid || wvalid;
@@ -186,18 +188,6 @@ module dram #(
       if (address >= region_base[32*i+:32] && address < region_end[32*i+:32]) kind_of = region_kind[4*i+:4];
   endfunction
 
-  // Rows that are open, of each stream and bank, for the time that blocks take.
-  localparam int Streams = 1 << IdBits;
-  logic [31:0] open_move[16*Streams];
-  logic [16*Streams-1:0] known_move;
-  function automatic logic [3:0] bank_of(input logic [31:0] row);
-    return row[3:0] & 4'((5'd1 << bank_log2) - 5'd1);
-  endfunction
-  wire [31:0] r_row = {r_at[31-Low:0], {Low{1'b0}}} >> row_log2;
-  wire [31:0] w_row = {w_at[31-Low:0], {Low{1'b0}}} >> row_log2;
-  wire [IdBits+3:0] r_place = {r_id[r_head], bank_of(r_row)};
-  wire [IdBits+3:0] w_place = {w_id[w_head], bank_of(w_row)};
-
   // The blocks at hand for the DRAM.
   logic [24:0] r_block, w_block;  // blocks of the burst that have been moved
   wire  [ 3:0] rm = r_move[3:0];
@@ -206,10 +196,6 @@ module dram #(
   wire  [31:0] wm_last = last_beat(w_address[wm], w_length[wm]);
   wire  [24:0] rm_block = r_address[rm][31:7] + r_block;
   wire  [24:0] wm_block = w_address[wm][31:7] + w_block;
-  wire  [31:0] rm_row = {rm_block, 7'd0} >> row_log2;
-  wire  [31:0] wm_row = {wm_block, 7'd0} >> row_log2;
-  wire  [IdBits+3:0] rm_place = {r_id[rm], bank_of(rm_row)};
-  wire  [IdBits+3:0] wm_place = {w_id[wm], bank_of(wm_row)};
   logic        moving, moving_write, wrote_last;
   logic [24:0] left;  // of the block that is being moved, in 1/256 cycles
   wire         move_ends = moving && left <= 25'd256;
@@ -217,8 +203,18 @@ module dram #(
   wire         w_waits = w_move != w_in;
   wire         picks = (!moving || move_ends) && (r_waits || w_waits) && !immediate;
   wire         picks_write = w_waits && (!r_waits || !wrote_last);
-  wire         misses = picks_write ? !known_move[wm_place] || open_move[wm_place] != wm_row
-                                    : !known_move[rm_place] || open_move[rm_place] != rm_row;
+  wire         misses;
+  open_rows #(
+      .IdBits(IdBits)
+  ) moved (
+      .clk(clk),
+      .clear(clear),
+      .geometry(geometry),
+      .accessed(picks),
+      .stream(picks_write ? w_id[wm] : r_id[rm]),
+      .address({picks_write ? wm_block : rm_block, 7'd0}),
+      .misses(misses)
+  );
   wire  [24:0] cost = 25'(block_cycles) + (misses ? {1'b0, miss_cycles, 8'd0} : 25'd0);
   wire  [24:0] over = move_ends ? 25'd256 - left : 25'd0;  // of this cycle, if the next block follows at once
 
@@ -252,7 +248,8 @@ module dram #(
   wire [31:0] w_behind = {w_at[31-Low:0], {Low{1'b0}}} + 32'(count_ones(wstrb | ~w_from));
   axi_rules #(
       .DataBits(DataBits),
-      .IdBits(IdBits)
+      .IdBits(IdBits),
+      .MasterIdBits(MasterIdBits)
   ) rules (
       .*,
       .w_known(w_out != w_in)
@@ -273,9 +270,12 @@ module dram #(
       .wanted_bytes(read_used),
       .r_beat(r_goes),
       .r_kind(r_kind[r_head]),
+      .r_stream(r_id[r_head]),
+      .r_byte({r_at[31-Low:0], {Low{1'b0}}}),
       .w_beat(w_goes),
       .w_kind(w_kind[w_head]),
       .w_stream(w_id[w_head]),
+      .w_byte({w_at[31-Low:0], {Low{1'b0}}}),
       .w_first(w_number == 8'd0),
       .w_address(w_address[w_head]),
       .w_bytes(count_ones(wstrb))
@@ -311,7 +311,6 @@ module dram #(
       w_block      <= 25'd0;
       moving       <= 1'b0;
       wrote_last   <= 1'b0;
-      known_move   <= '0;
       r_fresh      <= 1'b0;
       busy_cycles  <= 48'd0;
     end else begin
@@ -320,8 +319,8 @@ module dram #(
       if (!calm) random <= xorshift(random);
 
       // Addresses. `ready` is decided a cycle ahead and kept until it is used.
-      ar_open <= (ar_open && !arvalid) || (go_ar && r_in + 5'(arvalid && ar_open) - r_out < 5'd15);
-      aw_open <= (aw_open && !awvalid) || (go_aw && w_in + 5'(awvalid && aw_open) - w_out < 5'd15);
+      ar_open <= (ar_open && !arvalid) || (go_ar && r_in + 5'(arvalid && ar_open) - r_out < 5'(Queue));
+      aw_open <= (aw_open && !awvalid) || (go_aw && w_in + 5'(awvalid && aw_open) - w_out < 5'(Queue));
       w_gate  <= (w_gate && !w_goes) || go_w;
       r_fresh <= arvalid && arready;
       fresh   <= r_in[3:0];
@@ -350,14 +349,10 @@ module dram #(
         wrote_last   <= picks_write;
         left         <= cost > over ? cost - over : 25'd1;
         if (picks_write) begin
-          known_move[wm_place] <= 1'b1;
-          open_move[wm_place]  <= wm_row;
-          w_block              <= wm_block == wm_last[31:7] ? 25'd0 : w_block + 25'd1;
+          w_block <= wm_block == wm_last[31:7] ? 25'd0 : w_block + 25'd1;
           if (wm_block == wm_last[31:7]) w_move <= w_move + 5'd1;
         end else begin
-          known_move[rm_place] <= 1'b1;
-          open_move[rm_place]  <= rm_row;
-          r_block              <= rm_block == rm_last[31:7] ? 25'd0 : r_block + 25'd1;
+          r_block <= rm_block == rm_last[31:7] ? 25'd0 : r_block + 25'd1;
           if (rm_block == rm_last[31:7]) r_move <= r_move + 5'd1;
         end
       end else if (move_ends) moving <= 1'b0;

@@ -7,10 +7,11 @@
 `timescale 1ns / 1ps
 
 module dram_counters #(
-    parameter int IdBits = 2
+    parameter int IdBits = 0
 ) (
     input wire clk,
     input wire clear,
+    input wire [31:0] geometry,        // see `open_rows`
 
     // An address is accepted.
     input wire       ar,
@@ -29,16 +30,15 @@ module dram_counters #(
     input wire        r_beat,
     input wire [ 3:0] r_kind,
     input wire        r_enters_block,
-    input wire [IdBits+3:0] r_place,   // stream and bank
-    input wire [31:0] r_row,
+    input wire [IdBits-1:0] r_stream,
+    input wire [31:0] r_byte,          // where the beat begins
 
     // A beat is written.
     input wire        w_beat,
     input wire [ 3:0] w_kind,
     input wire        w_enters_block,
-    input wire [IdBits+3:0] w_place,
-    input wire [31:0] w_row,
     input wire [IdBits-1:0] w_stream,
+    input wire [31:0] w_byte,
     input wire        w_first,         // of its burst
     input wire [31:0] w_address,       // of the burst
     input wire [31:0] w_behind,        // the byte address after what is written
@@ -59,16 +59,36 @@ module dram_counters #(
   logic [31:0] stream_end[Streams];
   logic [Streams-1:0] stream_known;
 
-  // Rows that are open.
-  logic [31:0] open[16*Streams];
-  logic [16*Streams-1:0] known;
+  // Streams are read or written, none is both.
+  wire r_misses, w_misses;
+  open_rows #(
+      .IdBits(IdBits)
+  ) read_rows (
+      .clk(clk),
+      .clear(clear),
+      .geometry(geometry),
+      .accessed(r_beat && r_enters_block),
+      .stream(r_stream),
+      .address(r_byte),
+      .misses(r_misses)
+  );
+  open_rows #(
+      .IdBits(IdBits)
+  ) written_rows (
+      .clk(clk),
+      .clear(clear),
+      .geometry(geometry),
+      .accessed(w_beat && w_enters_block),
+      .stream(w_stream),
+      .address(w_byte),
+      .misses(w_misses)
+  );
 
   wire [4:0] ri = {r_kind, 1'b0};
   wire [4:0] wi = {w_kind, 1'b1};
   wire [4:0] ui = {wanted_kind, 1'b0};
   always_ff @(posedge clk) begin
     if (clear) begin
-      known        <= '0;
       stream_known <= '0;
       for (int i = 0; i < 32; i++) begin
         bytes[i]      <= 48'd0;
@@ -91,9 +111,7 @@ module dram_counters #(
         beats[ri] <= beats[ri] + 48'd1;
         if (r_enters_block) begin
           blocks[ri] <= blocks[ri] + 48'd1;
-          if (!known[r_place] || open[r_place] != r_row) row_misses[ri] <= row_misses[ri] + 48'd1;
-          known[r_place] <= 1'b1;
-          open[r_place]  <= r_row;
+          if (r_misses) row_misses[ri] <= row_misses[ri] + 48'd1;
         end
       end
       if (w_beat) begin
@@ -104,9 +122,7 @@ module dram_counters #(
         stream_end[w_stream]   <= w_behind;
         if (w_enters_block) begin
           blocks[wi] <= blocks[wi] + 48'd1;
-          if (!known[w_place] || open[w_place] != w_row) row_misses[wi] <= row_misses[wi] + 48'd1;
-          known[w_place] <= 1'b1;
-          open[w_place]  <= w_row;
+          if (w_misses) row_misses[wi] <= row_misses[wi] + 48'd1;
         end
       end
     end

@@ -10,7 +10,8 @@
 module pipeline_dram_harness #(
     parameter int Index = 0,
     parameter int DataBits = 64,
-    parameter int IdBits = 4,
+    parameter int IdBits = 0,       // this and the next are given by who builds it
+    parameter int DramQueue = 0,    // see `dram`
     parameter int MemoryLog2 = 16,  // bytes
     parameter int ScriptLog2 = 12,
     parameter int RunLog2 = 12
@@ -70,9 +71,8 @@ module pipeline_dram_harness #(
   logic [ 8:0] memory[1<<MemoryLog2];  // a byte; bit 8: it was written
   logic [67:0] script[1<<ScriptLog2];
   // Bytes of memory, lines of script; cycle limit; seed of the random numbers, not 0; cycles of 256 in which a channel of
-  // the port stalls; latency; cycles of a row miss; 1/256 cycles of a block; geometry (see dram.sv); which bursts get an
-  // error: reads, writes; the address of the error; runs (see listed_runs.sv); then for each AXI ID the number of its first
-  // run and of the one after its last.
+  // the port stalls; the DRAM's timing, in four words; which bursts get an error: reads, writes; the address of the error;
+  // runs (see listed_runs.sv); then for each AXI ID the number of its first run and of the one after its last.
   logic [31:0] header[12+(2<<IdBits)];
 
   logic        present;
@@ -129,31 +129,20 @@ module pipeline_dram_harness #(
       .used      (read_used)
   );
 
-  // With IDs of two bits, which are a cluster's, the rules of the port have no ID 3.
-  localparam int DramIdBits = IdBits == 2 ? 3 : IdBits;
-  wire [DramIdBits-1:0] dram_bid, dram_rid;
-  assign bid = dram_bid[IdBits-1:0];
-  assign rid = dram_rid[IdBits-1:0];
   dram #(
       .DataBits (DataBits),
-      .IdBits   (DramIdBits),
+      .IdBits   (IdBits),
+      .Queue    (DramQueue),
       .ById     (1'b1),
       .DepthLog2(MemoryLog2 - 2)
   ) dram (
       .*,
-      .awid         (DramIdBits'(awid)),
-      .arid         (DramIdBits'(arid)),
-      .bid          (dram_bid),
-      .rid          (dram_rid),
       .region_base  ('0),
       .region_end   ('0),
       .region_kind  ('0),
       .random_start (header[3]),
       .stall_rate   ({5{header[4][7:0]}}),
-      .latency      (header[5][15:0]),
-      .miss_cycles  (header[6][15:0]),
-      .block_cycles (header[7][15:0]),
-      .geometry     (header[8]),
+      .timing       ({header[8], header[7], header[6], header[5]}),
       .error_enable (header[9][1:0]),
       .error_code   (2'd2),
       .error_address(header[10])

@@ -8,7 +8,7 @@
 
 module listed_runs #(
     parameter int DataBits = 64,
-    parameter int IdBits = 4,
+    parameter int IdBits = 0,
     parameter int RunLog2 = 12
 ) (
     input wire clk,

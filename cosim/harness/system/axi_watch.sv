@@ -8,12 +8,13 @@
 
 module axi_watch #(
     parameter int DataBits = 64,
+    parameter int IdBits = 0,
     parameter int Regions = 8
 ) (
     input wire clk,
     input wire clear,
 
-    input wire [           1:0] awid,
+    input wire [    IdBits-1:0] awid,
     input wire [          31:0] awaddr,
     input wire [           7:0] awlen,
     input wire                  awvalid,
@@ -22,7 +23,7 @@ module axi_watch #(
     input wire                  wlast,
     input wire                  wvalid,
     input wire                  wready,
-    input wire [           1:0] arid,
+    input wire [    IdBits-1:0] arid,
     input wire [          31:0] araddr,
     input wire [           7:0] arlen,
     input wire                  arvalid,
@@ -33,10 +34,12 @@ module axi_watch #(
     input wire [32*Regions-1:0] region_base,
     input wire [32*Regions-1:0] region_end,
     input wire [ 4*Regions-1:0] region_kind,
-    input wire [          31:0] geometry     // see `dram`
+    input wire [         127:0] timing       // see `dram`
 );
 
   localparam int Low = $clog2(DataBits / 8);
+  wire [31:0] geometry = timing[127:96];  // see `open_rows`
+  localparam int Streams = 1 << IdBits;
   localparam int Kinds = 32;
 
   // Counters, index {kind, write}, as those of the DRAM.
@@ -55,14 +58,14 @@ module axi_watch #(
   endfunction
 
   // Of each stream: where its last burst ended, and its open rows by bank.
-  logic [31:0] stream_end[4];
-  logic [ 3:0] stream_known;
-  logic [31:0] open_row[64];
-  logic [63:0] open_known;
+  logic [31:0] stream_end[Streams];
+  logic [Streams-1:0] stream_known;
+  logic [31:0] open_row[16*Streams];
+  logic [16*Streams-1:0] open_known;
 
   // The bursts whose data are to be written: their regions, and where they begin; whether the first beat is to come.
   logic [ 7:0] w_kind[32];
-  logic [ 1:0] w_id[32];
+  logic [IdBits-1:0] w_id[32];
   logic [31:0] w_address[32];
   logic [ 4:0] w_in, w_out;
   logic        w_first;
@@ -70,15 +73,15 @@ module axi_watch #(
 
   // The read burst that was accepted one cycle ago.
   logic        fresh;
-  logic [ 1:0] fresh_id;
+  logic [IdBits-1:0] fresh_id;
   logic [ 7:0] fresh_kind;
   logic [31:0] fresh_address;
 
   logic [ 7:0] at;
   logic [31:0] first, last, row;
   logic [31:0] opened, reads_wait, writes_wait;
-  logic [ 5:0] place;
-  task automatic enter(input logic [1:0] id, input logic [31:0] address, input logic [7:0] length, input logic [7:0] index);
+  logic [IdBits+3:0] place;
+  task automatic enter(input logic [IdBits-1:0] id, input logic [31:0] address, input logic [7:0] length, input logic [7:0] index);
     first = address >> 7;
     last = (((address >> Low) + 32'(length)) << Low) >> 7;
     opened = 32'd0;
@@ -96,7 +99,7 @@ module axi_watch #(
   endtask
 
   // A burst begins at a byte; if that is not where the last one of its stream ended, it is a jump.
-  task automatic follow(input logic [1:0] id, input logic [31:0] address, input logic [7:0] index);
+  task automatic follow(input logic [IdBits-1:0] id, input logic [31:0] address, input logic [7:0] index);
     if (!stream_known[id] || stream_end[id] != address) jumps[index] <= jumps[index] + 48'd1;
     stream_known[id] = 1'b1;
   endtask
@@ -116,8 +119,8 @@ module axi_watch #(
       worst_write  <= 32'd0;
       reads_wait   <= 32'd0;
       writes_wait  <= 32'd0;
-      stream_known = 4'd0;
-      open_known   = 64'd0;
+      stream_known = '0;
+      open_known   = '0;
       w_in         <= 5'd0;
       w_out        <= 5'd0;
       w_first      <= 1'b1;

@@ -10,6 +10,8 @@
 module harness #(
     parameter int Clusters = 2,
     parameter int DataBits = 64,  // of the AXI port
+    parameter int MasterIdBits = 0,  // of the IDs of a cluster; this and the next are given by who builds this
+    parameter int DramQueue = 0,     // see `dram`
     parameter int Hwcs = 4,       // of each cluster
     parameter int WidthI = 32,    // bits of a word of each HWC's ports
     parameter int WidthW = 32,
@@ -17,7 +19,7 @@ module harness #(
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
-  localparam int IdBits = 2 + $clog2(Clusters);
+  localparam int IdBits = MasterIdBits + $clog2(Clusters);
   localparam int Moves = DataBits / 32;           // a DMA's ports that load, and those that store
   localparam int Ports = 3 * Hwcs + 2 * Moves;    // of a cluster's memory
   localparam int WidthHwc = WidthI + WidthW + WidthO;
@@ -169,6 +171,7 @@ module harness #(
       wire [12:0] used_here;
       descriptor_runs #(
           .DataBits(DataBits),
+          .IdBits(MasterIdBits),
           .DepthLog2(DramLog2)
       ) wanted (
           .clk(clk),
@@ -179,7 +182,7 @@ module harness #(
           .program_first(first),
           .program_end(stop),
           .taken(dut.of_axi__arvalid[c] && dut.of_axi__arready[c]),
-          .id(dut.of_axi__arid[2*c+:2]),
+          .id(dut.of_axi__arid[MasterIdBits*c+:MasterIdBits]),
           .address(dut.of_axi__araddr[32*c+:32]),
           .length(dut.of_axi__arlen[8*c+:8]),
           .used(used_here),
@@ -189,6 +192,7 @@ module harness #(
       );
       descriptor_runs #(
           .DataBits(DataBits),
+          .IdBits(MasterIdBits),
           .DepthLog2(DramLog2)
       ) at_dram (
           .clk(clk),
@@ -198,8 +202,8 @@ module harness #(
           .end_word(stop >> 2),
           .program_first(first),
           .program_end(stop),
-          .taken(arvalid && arready && 32'(arid) >> 2 == c),
-          .id(arid[1:0]),
+          .taken(arvalid && arready && 32'(arid) >> MasterIdBits == c),
+          .id(arid[MasterIdBits-1:0]),
           .address(araddr),
           .length(arlen),
           .used(used_of[13*c+:13]),
@@ -209,11 +213,12 @@ module harness #(
       );
       axi_watch #(
           .DataBits(DataBits),
+          .IdBits(MasterIdBits),
           .Regions(Regions)
       ) axi (
           .clk(clk),
           .clear(clear_now),
-          .awid(dut.of_axi__awid[2*c+:2]),
+          .awid(dut.of_axi__awid[MasterIdBits*c+:MasterIdBits]),
           .awaddr(dut.of_axi__awaddr[32*c+:32]),
           .awlen(dut.of_axi__awlen[8*c+:8]),
           .awvalid(dut.of_axi__awvalid[c]),
@@ -222,7 +227,7 @@ module harness #(
           .wlast(dut.of_axi__wlast[c]),
           .wvalid(dut.of_axi__wvalid[c]),
           .wready(dut.of_axi__wready[c]),
-          .arid(dut.of_axi__arid[2*c+:2]),
+          .arid(dut.of_axi__arid[MasterIdBits*c+:MasterIdBits]),
           .araddr(dut.of_axi__araddr[32*c+:32]),
           .arlen(dut.of_axi__arlen[8*c+:8]),
           .arvalid(dut.of_axi__arvalid[c]),
@@ -231,7 +236,7 @@ module harness #(
           .region_base(dram_from[32*Regions*c+:32*Regions]),
           .region_end(dram_to[32*Regions*c+:32*Regions]),
           .region_kind(dram_kind[4*Regions*c+:4*Regions]),
-          .geometry(dram_shape)
+          .timing(dram_times)
       );
 `ifdef SLOW_TCDM  // the memories of the clusters are `slow_tcdm`
       always_ff @(posedge clk) begin

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hwgen.arch.bus import AXI_WIDTHS, beat_bytes, burst_window
+from hwgen.arch.bus import AXI_WIDTHS, ID_BITS, beat_bytes, burst_window
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline.checks import check_range
@@ -129,7 +129,7 @@ def movers_of(parameters: "PipelineParameters") -> tuple[Mover, ...]:
 
 def id_bits(parameters: "PipelineParameters") -> int:
     """Width of the AXI port's IDs."""
-    return max(max(mover.id for mover in movers_of(parameters)).bit_length(), 2)
+    return max(max(mover.id for mover in movers_of(parameters)).bit_length(), ID_BITS)
 
 
 def _movers(parameters: "PipelineParameters") -> Iterator[Mover]:

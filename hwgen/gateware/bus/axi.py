@@ -4,11 +4,10 @@ from amaranth.hdl import Module, Signal, Value, ValueLike
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import AXI_WIDTHS
+from hwgen.arch.bus import AXI_WIDTHS, ID_BITS
 from hwgen.arch.parameter_error import ParameterError
 
 __all__ = [
-    "ID_BITS",
     "INCR",
     "USER_BITS",
     "Address",
@@ -20,7 +19,6 @@ __all__ = [
     "is_error",
 ]
 
-ID_BITS = 2
 INCR = 0b01
 
 

@@ -4,12 +4,13 @@ from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out
 
+from hwgen.arch.bus import ID_BITS
 from hwgen.arch.dma import DmaParameters
 
 __all__ = ["DmaSettings", "StreamId", "wrapped"]
 
 
-class StreamId(enum.Enum, shape=2):
+class StreamId(enum.Enum, shape=ID_BITS):
     """AXI IDs of the three initiators."""
 
     LOAD = 0

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
-from hwgen.arch.dram import BLOCK_BYTES, DramPort
+from hwgen.arch.dram import BLOCK_BYTES, DramPort, closed_rows, row_misses
 from hwgen.arch.layout import consecutive
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.packing import OrderedWeights, packed_size
@@ -173,9 +173,9 @@ def program_access(layout: DramLayout, port: DramPort, size: int) -> Access:
 def fetch_access(address: int, port: DramPort, size: int) -> Access:
     """The same for a program at an address."""
     last = address + size - 1
-    blocks, beats, rows = (
-        last // unit - address // unit + 1 for unit in (BLOCK_BYTES, port.beat_bytes, port.dram.row_bytes)
-    )
+    blocks, beats = (last // unit - address // unit + 1 for unit in (BLOCK_BYTES, port.beat_bytes))
+    missed, _ = row_misses(np.array([address]), np.array([last + 1]), port.dram, closed_rows(port.dram))
+    rows = int(missed[0])
     return Access(size // WORD_BYTES, size, beats=beats, axi_bursts=blocks, blocks=blocks, jumps=1, row_misses=rows)
 
 

@@ -6,7 +6,9 @@ that was read waits until it is taken; answers to writes are taken at once. See 
 
 import numpy as np
 
+from hwgen.arch import dram as arch_dram
 from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, ticks
+from hwgen.arch.latency import DRAM_QUEUE
 from hwgen.model.compiled import inner
 
 __all__ = [
@@ -25,8 +27,8 @@ __all__ = [
     "takes_data",
 ]
 
-P_WIDTH, P_LATENCY, P_MISS, P_BLOCK, P_ROW, P_BANKS = range(6)
-DRAM_PARAMETERS = 6
+P_WIDTH, P_LATENCY, P_MISS, P_BLOCK, P_ROW = range(5)
+DRAM_PARAMETERS = 5
 """Those come first in the array of parameters, see `dram_parameters`; others may follow."""
 # What it shows in a cycle: whether an address is accepted, a beat that was read, an answer.
 D_READ_OPEN, D_WRITE_OPEN, D_DATA, D_DATA_OF, D_DATA_LAST, D_ANSWER, D_ANSWER_OF = range(7)
@@ -42,15 +44,15 @@ DRAM = 25
 F_FIRST, F_LAST, F_STREAM, F_TIME = range(4)
 READS, WRITES, DONE = range(3)
 SLOTS = 16
-MOST = 15
-"""Bursts that it accepts in each direction before the oldest has gone."""
 K_WROTE = 2
 
 
 def dram_parameters(timing: Dram, beat_bytes: int) -> list[int]:
     """The parameters of a DRAM of this timing at a port of this width."""
-    blocks = ticks(timing.block_cycles)
-    return [beat_bytes, timing.latency, timing.miss_cycles, blocks, timing.row_bytes, timing.banks]
+    return [beat_bytes, timing.latency, timing.miss_cycles, ticks(timing.block_cycles), timing.row_bytes]
+
+
+_opens_row = inner(arch_dram.opens_row)
 
 
 @inner
@@ -109,8 +111,8 @@ def dram_cycle(  # type: ignore[no-untyped-def]
     answer = queues[DONE, dram[D_DONE_OUT] % SLOTS]
     answers = dram[D_DONE_OUT] != dram[D_DONE_IN] and now - answer[F_TIME] >= p[P_LATENCY]
     write_head = queues[WRITES, dram[WRITE + O_OUT] % SLOTS]
-    read_room = dram[READ + O_IN] + read - dram[READ + O_OUT] < MOST
-    write_room = dram[WRITE + O_IN] + write - dram[WRITE + O_OUT] < MOST
+    read_room = dram[READ + O_IN] + read - dram[READ + O_OUT] < DRAM_QUEUE
+    write_room = dram[WRITE + O_IN] + write - dram[WRITE + O_OUT] < DRAM_QUEUE
     read_left, write_left = dram[D_READ_OPEN] and not read, dram[D_WRITE_OPEN] and not write
     if not _immediate(p):
         _blocks(p, dram, queues, rows, kept)
@@ -170,11 +172,9 @@ def _blocks(p, dram, queues, rows, kept):  # type: ignore[no-untyped-def]
         way = WRITE if write else READ
         burst = queues[WRITES if write else READS, dram[way + O_MOVE] % SLOTS]
         block = burst[F_FIRST] // BLOCK_BYTES + dram[way + O_BLOCK]
-        row = block * BLOCK_BYTES // p[P_ROW]
         cost = p[P_BLOCK]
-        if rows[burst[F_STREAM], row % p[P_BANKS]] != row:
+        if _opens_row(rows, burst[F_STREAM], block * BLOCK_BYTES // p[P_ROW]):
             cost += p[P_MISS] * TICKS
-            rows[burst[F_STREAM], row % p[P_BANKS]] = row
         dram[D_MOVING], dram[D_WRITES], kept[K_WROTE] = 1, write, write
         dram[D_LEFT] = max(cost - over, 1)
         if block == burst[F_LAST] // BLOCK_BYTES:

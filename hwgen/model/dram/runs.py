@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.dram import BLOCK_BYTES, Dram
+from hwgen.arch.dram import BLOCK_BYTES, Dram, closed_rows, row_misses
 from hwgen.ir.counts import Access
-from hwgen.model.dram.row_misses import row_misses
 
 __all__ = ["count_runs"]
 
@@ -20,7 +19,7 @@ def count_runs(start: Ints, stop: Ints, *, beat_bytes: int, burst_bytes: int, dr
     if not start.size:
         return Access()
     last = stop - 1
-    misses, _ = row_misses(start // dram.row_bytes, last // dram.row_bytes, np.full(dram.banks, -1))
+    misses, _ = row_misses(start, stop, dram, closed_rows(dram))
     size = int((stop - start).sum())
 
     def touched(unit: int) -> int:

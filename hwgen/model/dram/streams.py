@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.dram import BLOCK_BYTES, DramPort
-from hwgen.model.dram.row_misses import row_misses
+from hwgen.arch.dram import BLOCK_BYTES, DramPort, closed_rows, row_misses
 
 __all__ = ["RunCounts", "Stream", "Streams"]
 
@@ -30,17 +29,17 @@ class Stream:
 
     def __init__(self, port: DramPort) -> None:
         self._port = port
-        self._end, self._open_rows = -1, np.full(port.dram.banks, -1)
+        self._end, self._open_rows = -1, closed_rows(port.dram)
 
     def counted(self, start: Ints, stop: Ints) -> RunCounts:
         """The next runs: first byte address of each, and the one after its last. There is one at least."""
-        last, row = stop - 1, self._port.dram.row_bytes
+        last = stop - 1
         beats, bursts, blocks = (
             last // unit - start // unit + 1 for unit in (self._port.beat_bytes, self._port.burst_window, BLOCK_BYTES)
         )
         jumps = (start != np.append(self._end, stop[:-1])).astype(np.int64)
         self._end = int(stop[-1])
-        misses, self._open_rows = row_misses(start // row, last // row, self._open_rows)
+        misses, self._open_rows = row_misses(start, stop, self._port.dram, self._open_rows)
         return RunCounts(stop - start, beats, bursts, blocks, jumps, misses)
 
 

@@ -8,6 +8,7 @@ works with at the moment. Like registers, a level that changes in a cycle is see
 
 import numpy as np
 
+from hwgen.arch import dram as arch_dram
 from hwgen.arch import latency
 from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
 from hwgen.model.compiled import digest, inner, njit
@@ -396,4 +397,6 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     return run_tiles
 
 
-run_tiles = _cached(digest(latency, kernel_tables, streams_kernel, movers_kernel, dram_kernel, turns_kernel))
+run_tiles = _cached(
+    digest(arch_dram, latency, kernel_tables, streams_kernel, movers_kernel, dram_kernel, turns_kernel)
+)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.dram import Dram
+from hwgen.arch.dram import Dram, closed_rows
 from hwgen.arch.pipeline.movers import ORDERS_AHEAD, MoverParameters
 from hwgen.model.dram.cycles_kernel import dram_parameters
 
@@ -66,7 +66,7 @@ class DramPath:
     _kept: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rows = np.full((64, self.dram.banks), -1, np.int64)
+        self._rows = closed_rows(self.dram, 64)
         self._kept = np.array([*self.granted, 0], np.int64)
 
     def tables(self, maps: int, tiles: int) -> MoverTables:

@@ -17,7 +17,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Opcode, Queue
 from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DESCRIPTORS_AHEAD, LINES_AHEAD
-from hwgen.arch.dram import Dram
+from hwgen.arch.dram import Dram, closed_rows
 from hwgen.arch.latency import COMMANDS_UNDER_WAY, LINE_READ, PROGRAM_STARTED
 from hwgen.arch.system import START_AFTER_START, START_ANSWERED
 from hwgen.model.dram.cycles_kernel import dram_parameters
@@ -83,7 +83,7 @@ def play_together(
     rings = [np.zeros((number, tables.RING, width), np.int64) for width in (2, 2, 4)]
     asked, hwcs = np.zeros((number, tables.RING), np.int64), np.zeros((number, hardware.units), np.int64)
     settled = np.zeros((number, 1 + max(_settling(one.commands) for one in programs), 1 + tables.QUEUES), np.int64)
-    open_rows = np.full((tables.STREAMS * number, timing.banks), -1, np.int64)
+    open_rows = closed_rows(timing, tables.STREAMS * number)
     ends = run_clusters(
         rows, _together(lists), of_queue, _together(moves), _parameters(hardware, timing, restless), *rings, asked,
         hwcs, settled, open_rows,

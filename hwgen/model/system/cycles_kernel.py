@@ -9,6 +9,7 @@ import numpy as np
 from hwgen.arch import bus as arch_bus
 from hwgen.arch import commands as arch_commands
 from hwgen.arch import dram as arch_dram
+from hwgen.arch import latency as arch_latency
 from hwgen.model.compiled import digest, inner, njit
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import (
@@ -228,5 +229,8 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     return run_clusters
 
 
-PARTS = (arch_bus, arch_commands, arch_dram, tables, channels_kernel, moves_kernel, queues_kernel, dram_kernel)
+PARTS = (
+    *(arch_bus, arch_commands, arch_dram, arch_latency),
+    *(tables, channels_kernel, moves_kernel, queues_kernel, dram_kernel),
+)
 run_clusters = _cached(digest(*PARTS))
