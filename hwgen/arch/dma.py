@@ -7,6 +7,7 @@ from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.parameter_error import ParameterError
 
 __all__ = [
+    "CHANNELS",
     "CHUNKS_AHEAD",
     "CHUNK_BYTES",
     "DESCRIPTORS_AHEAD",
@@ -14,6 +15,8 @@ __all__ = [
     "DmaParameters",
 ]
 
+CHANNELS = ("load", "store", "program")
+"""What moves data by itself: each has a state and an error of its own."""
 SCATTERED_BYTES = 2
 """Bytes of a scattered run that are written in one cycle, at most: a port each."""
 DESCRIPTORS_AHEAD = 16

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.document import InputError
-from hwgen.ir.requantisation import MULTIPLIER_BITS, Requantisation, RequantisationForm, Scale
+from hwgen.ir.requantisation import HIGHEST, LOWEST, MULTIPLIER_BITS, Requantisation, RequantisationForm, Scale
 from hwgen.ir.rounding import HALF_UP
 
 __all__ = [
     "CHANNEL_SHIFT_BITS",
     "HALF_UP",
+    "HIGHEST",
+    "LOWEST",
     "MULTIPLIER_BITS",
     "SCALED",
     "SHIFT",
@@ -149,8 +151,8 @@ def scaled_values(requantisation: Requantisation, where: str) -> dict[str, int]:
         raise InputError(f"{where}: {error}") from None
     points = {"zero_in": requantisation.zero_in, "zero_out": requantisation.zero_out}
     for name, value in points.items():
-        if not -128 <= value <= 127:
-            raise InputError(f"{where}: {name}: expected -128 to 127, got {value}")
+        if not LOWEST <= value <= HIGHEST:
+            raise InputError(f"{where}: {name}: expected {LOWEST} to {HIGHEST}, got {value}")
     return {name: value & 0xFF for name, value in {**points, "low": low, "high": high}.items()}
 
 

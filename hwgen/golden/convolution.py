@@ -8,11 +8,11 @@ from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import Requantisation
 
-__all__ = ["convolve", "folded_bias", "layer_output"]
+__all__ = ["COLUMN_BYTES", "convolve", "folded_bias", "layer_output"]
 
 Int32 = NDArray[np.int32]
 
-_COLUMN_BYTES = 1 << 26
+COLUMN_BYTES = 1 << 26
 """Rows of outputs are done together up to this size of the unrolled input."""
 
 
@@ -43,7 +43,7 @@ def convolve(
     padded = np.pad(inputs.astype(np.float64), ((0, 0), (top, bottom), (left, right)), constant_values=zero_in)
     matrices = weights.astype(np.float64).reshape(layer.groups, layer.outputs_per_group, terms)
     sums = np.empty((layer.output_channels, layer.output_height, layer.output_width), np.int32)
-    height = max(1, _COLUMN_BYTES // (8 * terms * layer.groups * layer.output_width))
+    height = max(1, COLUMN_BYTES // (8 * terms * layer.groups * layer.output_width))
     for first in range(0, layer.output_height, height):
         last = min(first + height, layer.output_height)
         columns = _unrolled(layer, padded, first, last)

@@ -12,6 +12,8 @@ from hwgen.ir.rounding import HALF_UP, ROUNDINGS
 
 __all__ = [
     "ACTIVATIONS",
+    "HIGHEST",
+    "LOWEST",
     "MOST_SHIFT",
     "MULTIPLIER_BITS",
     "TABLE_ENTRIES",
@@ -26,6 +28,8 @@ __all__ = [
 
 RequantisationForm = Literal["shift", "scaled"]
 """What hardware does: one shift for all output channels, ReLU, a ceiling; or a `Scale` for each, and zero points."""
+LOWEST, HIGHEST = -128, 127
+"""Least and greatest value of a quantised element."""
 MULTIPLIER_BITS = 16
 """Bits of a scale of one output channel. That of an average of one element is one more."""
 MOST_MULTIPLIER = 1 << MULTIPLIER_BITS

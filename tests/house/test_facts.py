@@ -1,4 +1,4 @@
-"""A fact of `hwgen.arch` is not typed a second time in gateware, model, lower or cosim.
+"""A fact of `hwgen.arch` is not typed a second time in gateware, model, lower or cosim, and no constant is twice.
 
 Names and values come from `hwgen.arch` itself: a constant, a field or a register that is added there is looked for,
 too. The papers' hardware in `hwgen.papers` is not ours. A test bench that runs in the simulator, a module
@@ -97,8 +97,25 @@ TABLES: tuple[tuple[str, set[str], int], ...] = (
 )
 
 
-def modules() -> Iterator[tuple[str, str]]:
-    for room in ROOMS:
+TOGETHER = (
+    *(f"hwgen/{room}" for room in ("ir", "arch", "golden", "gateware", "model", "lower", "export", "studies/sweep")),
+    "cosim",
+)
+"""Where a constant of one name and one value is one fact."""
+APART = {"SETTINGS_BASE", "PERIOD"}
+"""No fact that several have together: each device has its own map of registers, each bench its own clock."""
+HARNESS = ROOT / "cosim" / "harness"
+IN_VERILOG = {
+    r"\b(parameter|localparam)\b.*\b\w*(IdBits|Queue)\s*=\s*[1-9]": "a width of AXI IDs, or the depth of a queue",
+    r"\[[\s\d]+:\s*0\s*\][^;/=(\]]*\b(aw|ar|b|r)id\b": "the width of an AXI ID",
+    r"(\b|_)(aw|ar|b|r)id\s*\[(\s*\d+\s*:|[^\]]*\+:\s*\d)": "a part of an AXI ID",
+}
+"""Of the harness, which gets its facts as parameters."""
+ID_IN_PYTHON = re.compile(r"""["'](aw|ar|b|r)?id["']: *\d""")
+
+
+def modules(rooms: Iterable[str] = ROOMS) -> Iterator[tuple[str, str]]:
+    for room in rooms:
         for path in sorted((ROOT / room).rglob("*.py")):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
             if ".tb_" not in name and not name.startswith("hwgen.papers."):
@@ -198,8 +215,83 @@ def _expressions(node: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, "a bit of the status register as a number"
 
 
+def twice(sources: Iterable[tuple[str, str]]) -> list[str]:
+    """Constants of one name and one value in several modules: numbers, and several of anything."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for module, source in sources:
+        for line, name, value in assigned(ast.parse(source).body):
+            bare = name.lstrip("_")
+            if value is None or not bare.isupper() or bare in APART:
+                continue
+            several = isinstance(value, ast.Tuple | ast.List | ast.Dict) and not module.startswith("cosim.")
+            named = any(isinstance(part, ast.Name | ast.Attribute | ast.Call) for part in ast.walk(value))
+            if typed(value) or (several and not named):
+                found[bare, ast.unparse(value)].append(f"{module}:{line}")
+    return [f"{name}: {' and '.join(places)}" for (name, _), places in found.items() if len(places) > 1]
+
+
+def in_harness(source: str) -> list[str]:
+    """Facts that the Verilog of the harness has as numbers."""
+    return [
+        f"{number}: {what}"
+        for number, line in enumerate(source.splitlines(), 1)
+        for pattern, what in IN_VERILOG.items()
+        if re.search(pattern, line)
+    ]
+
+
 def test_no_fact_is_typed_again() -> None:
     assert [line for name, source in modules() for line in violations(name, source)] == []
+
+
+def test_no_constant_is_typed_twice() -> None:
+    assert twice(modules(TOGETHER)) == []
+
+
+def test_the_harness_types_no_width_of_an_id_and_no_depth_of_a_queue() -> None:
+    files = sorted(HARNESS.rglob("*.sv"))
+    assert len(files) > 10
+    assert {str(path): found for path in files if (found := in_harness(path.read_text(encoding="utf-8")))} == {}
+    assert [name for name, source in modules(["cosim"]) if ID_IN_PYTHON.search(source)] == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("QUEUE_WORDS = 64", "_QUEUE_WORDS: int = 64"),
+        ("FORMAT, KIND = 5, 'a'", "FORMAT = 5"),
+        ("ADDED = ('a', 'b')", "ADDED = ('a', 'b')"),
+        ("DEPTHS = {'a': 64}", "DEPTHS = {'a': 64}"),
+    ],
+)
+def test_a_second_typing_is_found(one: str, other: str) -> None:
+    name = one.split(" ")[0].strip(",")
+    assert twice([("hwgen.a", one), ("hwgen.b", f"\n{other}")]) == [f"{name}: hwgen.a:1 and hwgen.b:2"]
+    assert twice([("hwgen.a", one), ("hwgen.b", f"from hwgen.a import {name}")]) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    parameter int IdBits = 2,",
+        "  localparam int MasterIdBits = 2;",
+        "  localparam int Queue = 16;",
+        "    parameter int DramQueue = 15,",
+        "  wire [1:0] awid, awburst;",
+        "    input wire [           1:0] arid,",
+        "          .id(arid[1:0]),",
+        "          .awid(dut.of_axi__awid[2*c+:2]),".replace("of_axi__awid", "awid"),
+    ],
+)
+def test_a_number_in_the_harness_is_found(line: str) -> None:
+    assert in_harness(line)
+
+
+def test_what_the_harness_is_given_passes() -> None:
+    given = "parameter int IdBits = 0,\ninput wire [IdBits-1:0] awid,\nwire [1:0] awburst;\n.id(arid[IdBits-1:0])"
+    assert in_harness(given) == []
+    assert ID_IN_PYTHON.search('{"bid": 1}')
+    assert not ID_IN_PYTHON.search('{"bid": ids}')
 
 
 def test_there_are_facts_of_every_kind() -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.parameter_error import ParameterError
+from hwgen.arch.requantisation import HIGHEST, LOWEST
 from hwgen.ir.requantisation import MOST_MULTIPLIER, MOST_SHIFT, TABLE_ENTRIES
 
 __all__ = [
@@ -104,8 +105,8 @@ class VectorJob:
     multipliers: tuple[int, int] = (IDENTITY_SCALE[0], 0)
     shift: int = IDENTITY_SCALE[1]
     zero_out: int = 0
-    low: int = -128
-    high: int = 127
+    low: int = LOWEST
+    high: int = HIGHEST
     table: bool = False
     table_from: int | None = None
 
@@ -124,7 +125,7 @@ class VectorJob:
             _inside("multipliers", value, 0, MOST_MULTIPLIER)
         _inside("shift", self.shift, 1, MOST_SHIFT)
         for name in ("zero_out", "low", "high"):
-            _inside(name, getattr(self, name), -128, 127)
+            _inside(name, getattr(self, name), LOWEST, HIGHEST)
         if self.mode == "add":
             size, window = (self.rows, self.columns), (self.kernel, self.stride, self.padding)
             if window != ((1, 1), (1, 1), (0, 0)) or size != (self.height, self.width):

@@ -7,13 +7,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.cluster import HWC_PORTS, SHARED_PORTS, ClusterParameters
 from hwgen.arch.commands import WORKING_QUEUES, Queue
+from hwgen.arch.dma import CHANNELS
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.cluster import ring_registers
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.cluster.command_queues import CommandReader, MoveQueue
 from hwgen.gateware.cluster.compute_queue import ComputeQueue
-from hwgen.gateware.cluster.control import CHANNELS, ClusterControl
+from hwgen.gateware.cluster.control import ClusterControl
 from hwgen.gateware.cluster.multicast import Multicast
 from hwgen.gateware.cluster.registers import ClusterRegisters
 from hwgen.gateware.cluster.tcdm_banks import TcdmPorts, join_port

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.commands import TOKENS, WORKING_QUEUES, Queue
+from hwgen.arch.dma import CHANNELS
 from hwgen.arch.registers.cluster import EVENTS
 from hwgen.arch.registers.errors import ClusterError, DmaError, HwcError
 from hwgen.gateware.cluster.command_queues import QueueState
@@ -15,8 +16,6 @@ from hwgen.gateware.hwc.registers import STATUS
 from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["ClusterControl", "TokenCounters"]
-
-CHANNELS = ("load", "store", "program")
 
 
 class TokenCounters(wiring.Component):

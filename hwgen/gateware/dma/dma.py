@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dma import CHANNELS, DmaParameters
 from hwgen.arch.registers.errors import DmaError
 from hwgen.gateware.bus.axi import INCR, AxiSignature, Register, address_layout
 from hwgen.gateware.bus.tcdm import TcdmSignature
@@ -15,8 +15,6 @@ from hwgen.gateware.dma.store import StoreChannel
 from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["Dma"]
-
-CHANNELS = ("load", "store", "program")
 
 
 class Dma(wiring.Component):

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.registers.vector import vector_registers
+from hwgen.arch.requantisation import LOWEST
 from hwgen.arch.vector.job import TABLE_WORDS, VECTOR_MULTIPLIER_BITS, WINDOW_SUM_BITS
 from hwgen.gateware.lib.register_bank import settings_signature
 from hwgen.gateware.lib.rounding import RoundingShift, beyond
@@ -19,7 +20,6 @@ __all__ = ["OUTPUT", "VectorArithmetic"]
 OUTPUT = data.StructLayout({"value": 8, "ends_row": 1, "ends_plane": 1, "ends": 1})
 """An output, and whether it is the last one of its row, of its channel, of all."""
 ENDS = ("ends_row", "ends_plane", "ends")
-LEAST = -128
 SUM_BITS = WINDOW_SUM_BITS + VECTOR_MULTIPLIER_BITS + 1
 LANE_BITS = (WORD_BYTES - 1).bit_length()
 
@@ -111,7 +111,7 @@ class VectorArithmetic(wiring.Component):
         before, larger = Signal(signed(WINDOW_SUM_BITS)), Signal()
         m.d.comb += [
             element.eq(first - s.zeros_first.as_signed()),
-            before.eq(Mux(step.first, Mux(s.mode_average | s.mode_add, 0, LEAST), total)),
+            before.eq(Mux(step.first, Mux(s.mode_average | s.mode_add, 0, LOWEST), total)),
             larger.eq(element > before),
         ]
         with m.If(advance):
@@ -178,7 +178,7 @@ class VectorArithmetic(wiring.Component):
             write.addr.eq(self._entries),
             write.data.eq(self.i_word.payload),
             # The least value has the first entry.
-            place.eq(value ^ (LEAST & 0xFF)),
+            place.eq(value ^ (LOWEST & 0xFF)),
             read.en.eq(advance & complete),
             read.addr.eq(place[LANE_BITS:]),
         ]

@@ -6,14 +6,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from hwgen.golden.convolution import COLUMN_BYTES
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.network.kinds import Convolution, Product, Window
 from hwgen.ir.network.tensors import Int8
 
 __all__ = ["convolution", "planes", "product"]
 
-_COLUMN_BYTES = 1 << 26
-"""Rows of outputs are done together up to this size of the unrolled input."""
 _EXACT_FLOAT32 = 1 << 24
 """Integers up to this are exact in float32, and so are sums that never exceed it."""
 
@@ -75,7 +74,7 @@ def _convolve(
     matrices = weights.reshape(groups, -1, channels * k * l)
     sums = np.empty((weights.shape[0], rows, columns), np.int32)
     spans = ((k - 1) * apart + 1, (l - 1) * beside + 1)
-    height = max(1, _COLUMN_BYTES // (4 * padded.shape[0] * k * l * columns))
+    height = max(1, COLUMN_BYTES // (4 * padded.shape[0] * k * l * columns))
     for first in range(0, rows, height):
         last = min(first + height, rows)
         part = padded[:, first * down : (last - 1) * down + spans[0]]

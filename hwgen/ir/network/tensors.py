@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.ir.requantisation import HIGHEST, LOWEST
+
 __all__ = [
     "HIGHEST",
     "LOWEST",
@@ -22,8 +24,6 @@ __all__ = [
 Int8 = NDArray[np.int8]
 Float32 = NDArray[np.float32]
 
-LOWEST, HIGHEST = -128, 127
-"""Least and greatest value of a quantised tensor."""
 OFFSET = 128
 """What an unsigned tensor of the model is higher than here."""
 

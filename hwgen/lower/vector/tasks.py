@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from hwgen.arch.requantisation import HIGHEST, LOWEST
 from hwgen.arch.vector.job import PAIR, VectorMode
 from hwgen.ir.document import InputError
 from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Node, Window
@@ -27,8 +28,8 @@ class Arithmetic:
     scales: tuple[Scale, ...] = ()
     zeros: tuple[int, ...] = (0,)
     zero_out: int = 0
-    low: int = -128
-    high: int = 127
+    low: int = LOWEST
+    high: int = HIGHEST
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.requantisation import LOWEST
 from hwgen.arch.vector.job import TABLE_WORDS, VectorJob
 from hwgen.ir.counts import Access
 from hwgen.ir.requantisation import TABLE_ENTRIES
@@ -16,7 +17,6 @@ from hwgen.model.vector.access import VectorAccess
 
 __all__ = ["walk_vector"]
 
-LEAST = -128
 Bytes = NDArray[np.uint8]
 
 
@@ -83,8 +83,8 @@ def _window(
 
 
 def _output(job: VectorJob, values: list[int], other: int, table: NDArray[np.int8]) -> int:
-    value = max([LEAST, *values]) if job.mode == "maximum" else sum(value - job.zeros[0] for value in values)
+    value = max([LOWEST, *values]) if job.mode == "maximum" else sum(value - job.zeros[0] for value in values)
     scaled = value * job.multipliers[0] + other * job.multipliers[1]
     shifted = (scaled + (1 << (job.shift - 1))) >> job.shift
     clipped = min(max(shifted + job.zero_out, job.low), job.high)
-    return int(table[clipped - LEAST]) if job.table else clipped
+    return int(table[clipped - LOWEST]) if job.table else clipped

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.pipeline import GlobalPoolStage, MapParameters, PipelineParameters, PoolStage
 from hwgen.arch.pipeline.stages.pool import AVERAGE_SHIFT_BITS, MULTIPLIER_BITS
+from hwgen.arch.requantisation import LOWEST
 from hwgen.gateware.lib.requantise import Requantise, clip_ports, connected_clip
 from hwgen.gateware.pipeline.blocks import select_channels
 from hwgen.gateware.pipeline.collect import Collect
@@ -14,8 +15,6 @@ from hwgen.gateware.pipeline.stage import StageComponent
 from hwgen.gateware.pipeline.window_reader import WindowReader, connect_reader, window_members
 
 __all__ = ["GlobalPooling", "Pooling"]
-
-LOWEST = -128
 
 _AVERAGE = {"multiplier": In(MULTIPLIER_BITS), "shift": In(AVERAGE_SHIFT_BITS), **clip_ports()}
 

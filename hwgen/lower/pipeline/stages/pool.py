@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from hwgen.arch.latency import POOL_REGISTERS
 from hwgen.arch.pipeline import GlobalPoolStage, PoolStage
 from hwgen.arch.pipeline.stages.pool import PoolKind
-from hwgen.arch.requantisation import clip_values
+from hwgen.arch.requantisation import LOWEST, clip_values
 from hwgen.golden.network import average_scale
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
@@ -40,7 +40,7 @@ def _arithmetic(node: Node, requantisation: Requantisation) -> dict[str, int]:
 def _pooled(windows: Int8, in_map: NDArray[np.bool_], kind: PoolKind, tile: RunningStage) -> Int8:
     made: Int8
     if kind == "max":
-        made = np.where(in_map, windows, np.int8(-128)).max(axis=(3, 4)).astype(np.int8)
+        made = np.where(in_map, windows, np.int8(LOWEST)).max(axis=(3, 4)).astype(np.int8)
         return made
     sums = windows.sum(axis=(3, 4), dtype=np.int64)
     return requantise(sums, NO_BIAS, tile.requantisation()).astype(np.int8)

@@ -10,19 +10,11 @@ from typing import Any
 
 from hwgen.ir.document import SEAL, InputError, csv_value, row_digest
 from hwgen.ir.schedule import Schedule, load_schedule
+from hwgen.studies.sweep.tables.columns import FORMAT
+from hwgen.studies.sweep.tables.merge import ADDED, BEFORE_AREAS, BEFORE_DIGESTS, BEFORE_OBJECTIVES
 
 __all__ = ["SweepResults", "load_results"]
 
-FORMAT = 6
-"""Version of the tables of a sweep; see `hwgen.studies.sweep.tables.columns`."""
-BEFORE_DIGESTS = 5
-"""Version of the tables whose rows have no digest."""
-BEFORE_AREAS = 4
-"""Version of the tables without depth-first points and without the blocks of what was synthesised."""
-BEFORE_OBJECTIVES = 3
-"""Version of the tables in which every HWC was that of the least traffic, without a column that says so."""
-ADDED = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
-         "fewest_cycles", "energy_predicted", "energy_measured")  # fmt: skip
 Row = dict[str, Any]
 
 
