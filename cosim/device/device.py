@@ -19,7 +19,7 @@ DEPTHS = (18, 20, 22, 24)
 LONG = 1_000_000
 """Cycles of an HWC from which on a fast build pays: it takes 6 s more, and saves 5 us a cycle."""
 VERY_LONG = 100_000_000
-"""From which on a profiled one pays, too: it takes 15 s more, and saves a fifth, 0.15 us a cycle."""
+"""Cycles from which on a profiled build pays, too: it takes 15 s more, and saves a fifth, 0.15 us a cycle."""
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class NodeResult(_Result):
 
     @property
     def utilisation(self) -> float:
-        """Of the multipliers, which it does not use."""
+        """The utilisation of the multipliers, which it does not use."""
         return 0.0
 
     def as_json(self) -> dict[str, Any]:

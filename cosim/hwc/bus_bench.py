@@ -224,7 +224,7 @@ class BusBench:
         return None
 
     async def run(self, cycles: int | None = None) -> None:
-        """Until the interrupt or too many cycles, or for some cycles."""
+        """Run until the interrupt or too many cycles, or for some cycles."""
         if cycles is not None:
             await self._wait(cycles)
             return

@@ -28,7 +28,7 @@ ARRAYS: dict[Kind, ArrayName] = {"input": "I", "weights": "W"}
 
 
 def divergences(run: Run, outcome: Outcome, again: Callable[[Job], Outcome], window: int = WINDOW) -> list[str]:
-    """For each kind of access that differs, one line: operand, level, loop indices, what was expected, what came.
+    """A line for each kind of access that differs: operand, level, loop indices, what was expected, what came.
 
     ``again`` runs a job once more; it is given the same job with a trace.
     """

@@ -102,7 +102,7 @@ class HarnessBench:
         return int(answer) if answer.is_resolvable else 0, dut.cfg_error.value != 0
 
     async def run(self, cycles: int | None = None) -> None:
-        """Until the harness has finished (an interrupt, or too many cycles), or for some cycles."""
+        """Run until the harness has finished (an interrupt, or too many cycles), or for some cycles."""
         if cycles == 0:
             return
         if self.native and self.library:
@@ -132,7 +132,7 @@ class HarnessBench:
 
     @property
     def cycles(self) -> int:
-        """From the grant of the start write to the interrupt."""
+        """Cycles from the grant of the start write to the interrupt."""
         return int(self.dut.cycles.value)
 
     def counters(self, port: str) -> list[tuple[int, int]]:

@@ -26,9 +26,9 @@ WriteAnswers = Literal["all", "failing", "none"]
 
 PORTS: tuple[Port, ...] = ("i", "w", "o")
 REGIONS: tuple[Region, ...] = ("input", "weights", "bias", "partial", "output", "elsewhere")
-"""In the order in which the harness knows them; ``elsewhere`` is whatever the five leave."""
+"""Regions in the order in which the harness knows them; ``elsewhere`` is whatever the five leave."""
 WRITE_ANSWERS: tuple[WriteAnswers, ...] = ("all", "failing", "none")
-"""In the order in which the harness knows them."""
+"""Ways of answering writes, in the order in which the harness knows them."""
 
 
 @dataclass(frozen=True, slots=True)

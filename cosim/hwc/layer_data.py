@@ -114,7 +114,7 @@ def random_scales(layer: Layer, rng: np.random.Generator) -> Requantisation:
 
 
 def requantisation_for(schedule: Schedule, seed: int, stream: int) -> Requantisation | None:
-    """At random where sums are scaled; None: what the layer says."""
+    """A random requantisation where sums are scaled; None: what the layer says."""
     if schedule.requantisation == "shift":
         return None
     return random_scales(schedule.layer, np.random.default_rng([seed, stream, 1]))

@@ -216,7 +216,7 @@ class _Collection:
 
 
 def _outcome(job: Job, data: dict[str, Any], memory: np.ndarray, trace: np.ndarray | None) -> Outcome:
-    """From the test bench's plain data: counters come as lists over regions and directions."""
+    """The results from the test bench's plain data: counters come as lists over regions and directions."""
     names = {address: name for name, address, _ in job.registers}
     registers = {"status": data["status"], **dict(zip(job.reads, data["values"], strict=True))}
     kinds = [(region, written) for region in REGIONS for written in (False, True)]

@@ -40,7 +40,7 @@ __all__ = ["RanProgram", "run_clustered"]
 
 Values = dict[str, NDArray]
 NOTHING = np.zeros(0, np.uint32)
-"""Of the TCDM: what the host needs is in the DRAM."""
+"""The contents of the TCDM: none, since what the host needs is in the DRAM."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,7 @@ class StackResult:
         return self.result.memory[base : base + one.channels * one.lines * one.columns]
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The value as plain data."""
         return {
             "stack": self.run.name,
             "factor": self.run.program.plan.factor,

@@ -72,12 +72,12 @@ class RunPace:
         return [*lines, f"streams wait {self.waited} cycles"] if self.waited else lines
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The value as plain data."""
         return {**asdict(self), "failures": self.failures}
 
 
 def border_allowance(lines: int) -> float:
-    """By which part a tile after another may differ from the work of its slowest stage.
+    """The part by which a tile after another may differ from the work of its slowest stage.
 
     2 %, as within a tile. At a border a line is lost: while a stage completes the windows below its last line it
     takes no pixels, and the one before it stands still. So maps of fewer than 50 ``lines``, of which a line is more

@@ -1,4 +1,5 @@
-"""From Verilog to Verilator's executable without make: two translation units, beside a runtime that is compiled once.
+"""Compilation from Verilog to Verilator's executable without make: two translation units, beside a runtime that is
+compiled once.
 
 Verilator writes some ten C++ files for a design, and its makefile compiles, besides them, two precompiled headers and
 the runtime library, each time anew: two thirds of the time of a build. Here the files that run in every cycle are one

@@ -26,7 +26,7 @@ def build_request(
     arguments: Sequence[str] = (),
     waves: bool = False,
 ) -> dict[str, Any]:
-    """To build a simulator in ``folder / "sim"``, with its log in ``folder``."""
+    """The request to build a simulator in ``folder / "sim"``, with its log in ``folder``."""
     return {
         "simulator": simulator,
         "step": "build",
@@ -44,7 +44,7 @@ def build_request(
 
 
 def test_request(simulator: Simulator, simulation: Path, folder: Path, module: str, top: str) -> dict[str, Any]:
-    """To run the tests of a Python module, with its working directory and its logs in a folder."""
+    """The request to run the tests of a Python module, with its working directory and its logs in a folder."""
     return {
         "simulator": simulator,
         "step": "test",

@@ -35,9 +35,9 @@ tenth faster; with 32 HWCs a build takes a sixth."""
 OPTIMISED = ("-O2", "-fno-schedule-insns2", "-fno-tree-vectorize", "-fno-gcse", "-fno-tree-pre")
 WATCHED = ("-fprofile-generate", "-fprofile-update=single")
 REBUILT = ("-fprofile-use", "-fprofile-correction", "-Wno-missing-profile")
-"""For g++: count how often each branch is taken; arrange the code accordingly."""
+"""Options of g++: count how often each branch is taken; arrange the code accordingly."""
 REHEARSED_CYCLES = 200_000
-"""After which it is known which branches are taken."""
+"""Cycles after which it is known which branches are taken."""
 
 
 class Verilator(Simulator):

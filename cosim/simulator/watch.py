@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 200.0
 
 
 class Watch:
-    """Of one simulator, which touches `HEARTBEAT` now and then in the folder that it runs in.
+    """A watch over one simulator, which touches `HEARTBEAT` now and then in the folder that it runs in.
 
     What counts is the processor time that it takes without a heartbeat, not the time of day: on a busy machine, or
     on one that was suspended, the next one comes late.
@@ -25,7 +25,8 @@ class Watch:
         self._heartbeat, self._taken, self._asked = 0.0, 0.0, 0.0
 
     def stands_still(self) -> bool:
-        """To be asked often. The processor time is counted from the first question after `QUIET_SECONDS` of quiet."""
+        """Whether it stands still; to be asked often. The processor time is counted from the first question after
+        `QUIET_SECONDS` of quiet."""
         now, heartbeat = time.time(), self._last_heartbeat()
         if now - heartbeat <= QUIET_SECONDS or now - self._asked < 1:
             return False

@@ -12,7 +12,7 @@ from hwgen.export.cached import generated_system
 __all__ = ["load_system", "system_device"]
 
 MEMORY = "  cluster_tcdm tcdm ("
-"""In the Verilog of a cluster."""
+"""The memory's instance in the Verilog of a cluster."""
 
 
 def system_device(system: SystemParameters, dram_log2: int, *, slow: bool) -> Device:

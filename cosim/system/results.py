@@ -53,7 +53,7 @@ class SystemTask:
 
     @cached_property
     def predicted_cycles(self) -> float:
-        """From the first start to the last end, with the DRAM's timing of the job."""
+        """Cycles from the first start to the last end, with the DRAM's timing of the job."""
         return system_times(self.program, self.job.timing).total
 
     @property

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 TABLE = "yang_2016"
-"""For hardware whose file says nothing of energy."""
+"""The table for hardware whose file says nothing of energy."""
 WIDTH = 64
 """Bits of an access: the narrowest column of the table."""
 TOGETHER: tuple[Operand, ...] = ("I", "W")
@@ -115,7 +115,7 @@ class DevicePrices:
     broadcast: float | None = None
 
     def at(self, level: str, operand: Operand) -> float:
-        """Of a byte of an operand at a level that a bus shows."""
+        """The energy of a byte of an operand at a level that a bus shows."""
         if self.broadcast is not None and level == TCDM.name and operand in TOGETHER:
             return self.broadcast
         return self.outer[level]

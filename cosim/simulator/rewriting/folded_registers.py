@@ -118,7 +118,7 @@ def _clocked(lines: Sequence[str]) -> str:
 
 
 def _stores(lines: Sequence[str | None]) -> dict[str, tuple[int, str]]:
-    """By next value: the line from which on it is stored in a register, and the register."""
+    """Stores by next value: the line from which on it is stored in a register, and the register."""
     stores: dict[str, tuple[int, str]] = {}
     for number, line in enumerate(lines[:-1]):
         if line == _CLOCKED and (match := _STORE.fullmatch(lines[number + 1] or "")):

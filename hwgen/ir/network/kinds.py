@@ -185,7 +185,7 @@ class Convolution(_Weighted):
 
     @property
     def label(self) -> str:
-        """With what is special about it."""
+        """The label, with what is special about it."""
         channels = self.weights.shape[1] * self.groups
         name = "depthwise conv" if self.groups > 1 and self.groups == channels else self.kind
         return f"dilated {name}" if self.window.dilation != (1, 1) else name

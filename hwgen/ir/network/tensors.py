@@ -134,7 +134,8 @@ class Integers:
         return parameters.reshape(shape)
 
     def moved(self, move: Callable[[NDArray], NDArray]) -> "Integers | None":
-        """With the elements in another order; None where they no longer have one scale for each index of an axis.
+        """The tensor with its elements in another order; None where they no longer have one scale for each index of
+        an axis.
 
         ``move`` does the same to every array of this shape.
         """

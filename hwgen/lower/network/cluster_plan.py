@@ -70,7 +70,7 @@ class ClusterLayer:
 
     @property
     def weights(self) -> Int8:
-        """As its layer has them: a dilated kernel with zeros between its taps."""
+        """The weights as its layer has them: a dilated kernel with zeros between its taps."""
         assert isinstance(self.part, LayerPart)
         assert isinstance(self.node, Convolution | Product)
         weights = dense_weights(self.node)
@@ -130,7 +130,7 @@ class ClusterPlan:
 
     @property
     def layers(self) -> list[ClusterLayer]:
-        """Of all stretches."""
+        """The layers of all stretches."""
         return [layer for stretch in self.stretches for layer in stretch.layers]
 
     @property

@@ -12,7 +12,7 @@ __all__ = ["Forecast", "forecast_of"]
 
 @dataclass(frozen=True)
 class Forecast:
-    """Of one program, for one image.
+    """The forecast of one program, for one image.
 
     Members
     -------
@@ -27,7 +27,7 @@ class Forecast:
 
 
 def forecast_of(plan: ClusterPlan, stretch: Stretch) -> Forecast:
-    """Of one program."""
+    """The forecast of one program."""
     cluster = plan.hardware.cluster
     timing = (cluster and cluster.dram) or Dram()
     program = stretch.program

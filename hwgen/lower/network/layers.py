@@ -18,7 +18,7 @@ def weighted(graph: Graph) -> list[Convolution | Product]:
 
 
 def refusals(graph: Graph, refused: Mapping[str, str]) -> dict[str, str]:
-    """By node, why the hardware does not run it: what a plan refuses, and what has work and no integer form."""
+    """Why the hardware does not run a node, by node: what a plan refuses, and what has work and no integer form."""
     hosts = {one.name: one.reason for one in graph.nodes if isinstance(one, HostOperator) and one.macs}
     return hosts | dict(refused)
 

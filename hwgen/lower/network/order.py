@@ -1,4 +1,5 @@
-"""In which order a network's nodes run: stretches of layers for the cluster, and between them what the host does."""
+"""The order in which a network's nodes run: stretches of layers for the cluster, and between them what the host
+does."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ def turns(node: Node) -> bool:
 
 
 def ordered(graph: Graph, here: Collection[str]) -> NodeOrder:
-    """As few stretches as a greedy order has: the host does what it can, then the cluster does what it can.
+    """An order with as few stretches as a greedy one has: the host does what it can, then the cluster does what it
+    can.
 
     ``here`` : names of the nodes that the cluster runs.
     """

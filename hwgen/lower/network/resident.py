@@ -30,7 +30,7 @@ __all__ = ["Kept", "KeptMaps", "choose_kept", "feature_map"]
 MATRIX = 2
 
 AXES = 4
-"""Of a tensor that may stay: image, channels, rows, columns."""
+"""Axes of a tensor that may stay: image, channels, rows, columns."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Kept:
 
     @property
     def map(self) -> FeatureMap:
-        """As the vector unit takes it."""
+        """The map as the vector unit takes it."""
         channels, rows, columns = self.shape
         return FeatureMap(self.address, channels, rows, columns, self.pitch, self.plane, resident=True)
 
@@ -84,7 +84,7 @@ class KeptMaps:
         return kept if kept is not None and kept.at(node) else None
 
     def residence(self, node: int, source: str, target: str) -> Residence:
-        """Of a layer from one map to another."""
+        """The residence of a layer from one map to another."""
         given, made = self.there(source, node), self.there(target, node)
         return Residence(
             None if given is None else given.address,
@@ -154,7 +154,7 @@ class _Chooser:
         return found
 
     def placed(self, maps: Mapping[str, Kept]) -> KeptMaps:
-        """With addresses, from the end of the TCDM downwards."""
+        """The maps with addresses, from the end of the TCDM downwards."""
         rooms = plan_rooms({name: Lifetime(one.size, one.first, one.last) for name, one in maps.items()}, BLOCK_BYTES)
         size = self._machine.tcdm_bytes
         return KeptMaps(

@@ -301,7 +301,7 @@ class OutputRow:
     @classmethod
     @lru_cache(maxsize=1 << 12)
     def of(cls, columns: Range, spills: bool, word: int, size: int) -> Self:
-        """Of these columns, outputs of ``size`` bytes; a word of the wider map port has ``word`` bytes."""
+        """The rows of these columns, outputs of ``size`` bytes; a word of the wider map port has ``word`` bytes."""
         first, end = columns
         output, partial = size * first % word, SUM_BYTES * first % word
         if not spills:

@@ -85,7 +85,7 @@ class Spread:
         return leads
 
     def shared(self, m: Ranges, of_m: Ints, y: Ranges, of_y: Ints, array: ArrayName | None = None) -> Ints:
-        """For each HWC, the sum of products over its pairs of ranges; of an array that may be read together: over
+        """The sum of products over the pairs of ranges of each HWC; of an array that may be read together: over
         those pairs that are read at its port."""
         slices_m, sum_m = _summed(self.slices("m", m), of_m)
         slices_y, sum_y = _summed(self.slices("y", y), of_y)
@@ -98,7 +98,7 @@ class Spread:
 
 
 def _first_alike(ranges: Ranges, parent: Ints, group: int | None) -> Ints:
-    """For each slice the index of the first one of its tile that has its size and the same groups of channels.
+    """The index of the first slice of its tile that has the size and groups of channels of each slice.
 
     ``parent``: index of the first slice of its tile. ``group``: output channels of a group; None along y.
     """
@@ -222,7 +222,7 @@ def _row_reads(spread: Spread, window: Window, depth: int) -> Counter[_Reads]:
 
 
 def _within(tiles: Ranges, ranges: Ranges) -> list[tuple[int, int]]:
-    """For each tile, its ranges."""
+    """The ranges of each tile."""
     return list(pairwise(np.append(np.searchsorted(ranges.start, tiles.start), len(ranges)).tolist()))
 
 

@@ -58,7 +58,7 @@ class Ranges:
         return max(len(pieces) - int(begins[-1]), int((begins[1:] - begins[:-1]).max(initial=0)))
 
     def sums_of(self, pieces: "Ranges", values: Ints) -> Ints:
-        """For each range the sum of the values of the pieces that it is cut into."""
+        """The sum, for each range, of the values of the pieces that it is cut into."""
         sums: Ints = np.add.reduceat(values, np.searchsorted(pieces.start, self.start))
         return sums
 

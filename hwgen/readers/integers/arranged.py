@@ -142,7 +142,7 @@ class Phases:
 
     @property
     def number(self) -> int:
-        """Of phases."""
+        """The number of phases."""
         return prod(self.window.stride)
 
     @property

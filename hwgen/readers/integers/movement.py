@@ -21,7 +21,7 @@ def pad_value(node: Operation, constants: Constants) -> float:
 
 
 def flat_index(node: Operation, output: str, model: Model) -> NDArray[np.int64] | None:
-    """For each element of the output the flat index of its element of the first input; -1 for the value of a Pad.
+    """The flat index in the first input of each element of the output; -1 for the value of a Pad.
 
     None where the order stays. Raises ValueError for a form that is not known.
     """

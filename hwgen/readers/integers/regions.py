@@ -1,4 +1,4 @@
-"""From numbers between quantisers to integer nodes.
+"""Regions: the way from numbers between quantisers to integer nodes.
 
 Each QuantizeLinear, with what stands before it up to the quantised tensors, becomes the nodes that compute its
 integers from theirs.

@@ -46,7 +46,7 @@ class _Requantised:
     bias_loss: float
 
     def repeated(self, found: Phases) -> "_Requantised":
-        """With each channel once for each phase, and the phases' weights."""
+        """The sum with each channel once for each phase, and the phases' weights."""
         form, number = self.requantisation, found.number
         scales = form.scales if len(form.scales) == 1 else tuple(one for one in form.scales for _ in range(number))
         own, all_taps = (one.reshape(len(one), -1).sum(axis=1) for one in (found.weights, self.weights))

@@ -49,11 +49,11 @@ class Tail:
     """Which half of its LeakyRelu or PRelu is meant."""
 
     def before(self, *nodes: Operation) -> "Tail":
-        """With nodes before these."""
+        """The tail with nodes before these."""
         return replace(self, nodes=(*nodes, *self.nodes))
 
     def across(self, given: str, made: str) -> "Tail":
-        """With a node before these that is not element-wise, but with which these commute."""
+        """The tail with a node before these that is not element-wise, but with which these commute."""
         return self.before(Operation(SAME, (given,), (made,)))
 
     @property

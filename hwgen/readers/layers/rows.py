@@ -42,7 +42,7 @@ def row_of(node: Operation, model: Model, padded: Mapping[str, Padding]) -> Row:
 
 
 def _recurrent_macs(node: Operation, model: Model) -> int | None:
-    """Of a recurrent layer: both of its weight tensors once for each step and image."""
+    """MACs of a recurrent layer: both of its weight tensors once for each step and image."""
     if node.operator not in ("LSTM", "GRU", "RNN"):
         return None
     shapes = [model.known(tensor) for tensor in node.inputs[:3]]

@@ -53,7 +53,7 @@ class _Step:
         return self.node.attributes
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of a tensor or constant."""
+        """The shape of a tensor or constant."""
         return self.model.shape(name)
 
     def constant(self, at: int, attribute: str = "") -> list[int] | None:
@@ -256,7 +256,7 @@ RULES: Mapping[str, Rule] = {
     "Tile": _tiled,
     **dict.fromkeys(("Expand", "Resize", "Upsample"), _sized),
 }  # fmt: skip
-"""By operator: what must hold so that its outputs have the images along their first axis as its inputs have."""
+"""Rules by operator: what must hold so that its outputs have the images along their first axis as its inputs have."""
 
 
 def rows_apart(model: Model, batched: Collection[str], count: int) -> Rows:

@@ -244,7 +244,7 @@ class Folding(Preparation):
         return found
 
     def _quantisation(self, node: Operation, name: str) -> Quantisation:
-        """Of a tensor, by a quantiser."""
+        """The quantisation of a tensor by a quantiser."""
         scales = self._scales(node)
         dtype = self._tensors[name].dtype if name in self._tensors else "uint8"
         if dtype not in ("int8", "uint8"):

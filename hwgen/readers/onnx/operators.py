@@ -29,7 +29,7 @@ REFUSED: dict[str, str] = {
 """Operators with which a model is refused, and why."""
 
 AFFINE = ("Add", "Sub", "Mul", "Div", "BatchNormalization")
-"""With a constant they are a factor and an offset."""
+"""Operators that are a factor and an offset where one operand is constant."""
 
 ELEMENTWISE = frozenset(
     (

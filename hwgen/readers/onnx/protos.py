@@ -11,8 +11,8 @@ from hwgen.ir.network.kinds import Operation
 __all__ = ["attributes_of", "evaluate", "operation_of", "proto_of"]
 
 NORMALISES = 15
-"""Before this version the reference implementation of BatchNormalization takes mean and variance from its input. What
-else changed from version 13 to this one are types that may be used."""
+"""The version before which the reference implementation of BatchNormalization takes mean and variance from its input.
+What else changed from version 13 to this one are types that may be used."""
 DOMAINS = ("", "ai.onnx", "com.microsoft", "com.ms.internal.nhwc")
 """Those whose operators go by their names alone."""
 

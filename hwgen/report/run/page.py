@@ -28,7 +28,7 @@ LEVELS = {
 COLOURS = {UNITS["load"]: "input", UNITS["compute"]: "useful", VECTOR: "f1", UNITS["store"]: "output"}
 """Units of a cluster, in the order of a tile's way through it."""
 SUFFIX = "_QuantizeLinear_Output"
-"""Of names of nodes as quantisers make them; it says nothing."""
+"""The suffix of names of nodes as quantisers make them; it says nothing."""
 Part = tuple[str, str, float]
 """Colour, name and amount."""
 
@@ -117,7 +117,7 @@ def _busy(row: LayerRow) -> list[Part]:
 
 
 def _units(document: Mapping[str, Any], rows: Sequence[LayerRow]) -> str:
-    """Of a cluster: a line for each unit, along the time of the layers."""
+    """The units of a cluster: a line for each, along the time of the layers."""
     whole = sum(row.measured for row in rows)
     lines = []
     for unit, colour in COLOURS.items():

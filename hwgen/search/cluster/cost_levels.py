@@ -29,7 +29,7 @@ MAX_TRIED = 5_000
 MAX_TIMED = 200
 """How many loops are timed, at most, where the objective is time."""
 FEWER_STEPS = 1 << 17
-"""As `hwgen.search.cluster.outer_nest.MOST_STEPS`, where it takes longer to tell what loops cost."""
+"""The limit `hwgen.search.cluster.outer_nest.MOST_STEPS`, where it takes longer to tell what loops cost."""
 NARROWEST = 1 / 64
 """Where energy is weighed: the parts by which the costs of the first tiles differ at most."""
 MAX_MISSES = 8
@@ -125,7 +125,7 @@ class CostLevels:
             low, width = self.space.least(high), 4 * width
 
     def _promising(self, rows: Rows) -> NDArray[np.float64]:
-        """In turn the tiles of the least estimate and those of the least bound."""
+        """The tiles, in turn, of the least estimate and those of the least bound."""
         estimates = self.space.estimated_fetches(rows, self._cluster.hwcs, self._local)
         bounds = self.space.least_fetches(rows)
         places = [np.argsort(np.lexsort((-np.arange(len(by)), by))) for by in (estimates, bounds)]

@@ -40,7 +40,7 @@ from hwgen.search.objectives.of_cluster import cluster_objective
 __all__ = ["MOST_TIMED", "SLACK", "FewestCycles", "Near", "Plan", "search_fewest_cycles"]
 
 SLACK = 0.01
-"""By how much the bytes of the DRAM may exceed the fewest."""
+"""The part by which the bytes of the DRAM may exceed the fewest."""
 
 MOST_TILES = 24
 """Tiles of which the loops around them are tried to fit the TCDM."""

@@ -103,7 +103,7 @@ class InnerNests:
         return self.schedule((*loops.items(), *spread_loops, *items)), int(found[int(goal == "cycles")])
 
     def front(self, tile: Mapping[Dim, int], spread: Spread, goal: InnerGoal) -> Floats:
-        """Of a fixed order: steps that no others undercut in the goal and in all three memories, near the least goal.
+        """Steps of a fixed order that no others undercut in the goal and in all three memories, near the least goal.
 
         Rows as `hwgen.search.hwc.memory_split.frontier` gives them; none if nothing fits the budget.
         """
@@ -131,7 +131,7 @@ class InnerNests:
     def _improved(
         self, tables: Tables, triples: Triples, allowed: Mapping[Dim, "np.ndarray"], known: float, goal: InnerGoal
     ) -> "np.ndarray | None":
-        """Of the candidates whose goal is below ``known``, the first by all criteria."""
+        """The first by all criteria of the candidates whose goal is below ``known``."""
         lists = [step_list(tables, dim, allowed[dim], words=True) for dim in TILED]
         if not len(triples.index) or not all(len(one.steps) for one in lists):
             return None

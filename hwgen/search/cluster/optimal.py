@@ -105,7 +105,7 @@ class ClusterResult:
 
     @property
     def gap(self) -> float | None:
-        """By how much the value may exceed the least one, in parts of the bound; 0 where it is proven."""
+        """The amount by which the value may exceed the least one, in parts of the bound; 0 where it is proven."""
         if self.bound is None:
             return None
         return max(0.0, self.value / self.bound - 1) if self.bound else 0.0

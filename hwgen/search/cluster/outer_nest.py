@@ -69,7 +69,7 @@ class OuterLoops:
     marked: tuple[int, ...]
 
     def items(self) -> tuple[Loop | Marker, ...]:
-        """As items of a nest."""
+        """The loops as items of a nest."""
         nest: list[Loop | Marker] = []
         for place, (dim, step) in enumerate(zip(self.dims, self.steps, strict=True)):
             arrays = tuple(array for array, at in zip("IWO", self.marked, strict=True) if at == place)

@@ -46,16 +46,17 @@ consecutive tiles where they slide, of two where they do not, of the last tile a
 none that is no padding). Of x: bytes of the largest tile, and of two, in whole words; bytes of a row of outputs of
 the largest tile, of two tiles."""
 NEW_CUT, NEW_SLID = 16, 17
-"""Of y and x: tiles that fetch any input, if the loop is above the marked one, and if it is the marked one."""
+"""Figures of y and x: tiles that fetch any input, if the loop is above the marked one, and if it is the marked
+one."""
 SHARE, SHARES = 18, 4
-"""For each spread over the HWCs: innermost iterations of the busiest HWC of each tile, summed over the tiles; the
-figures of m, y and x multiply. 0 where a tile is not spread that way."""
+"""Figures of each spread over the HWCs: innermost iterations of the busiest HWC of each tile, summed over the tiles;
+the figures of m, y and x multiply. 0 where a tile is not spread that way."""
 COLUMNS = SHARE + SHARES
 MOST_ROWS = 512
 """Extents up to this have a row for each step."""
 VECTOR = 16
 MOST_COMBINATIONS = 1 << 20
-"""As many combinations of steps are left, at most, of a large layer."""
+"""The most combinations of steps that are left of a large layer."""
 FEWEST = 24
 """Steps of an axis that are not thinned out."""
 
@@ -186,7 +187,7 @@ def _lines(layer: Layer, axis: int, steps_of_extent: Steps) -> Ints:
 
 
 def worth_while(tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lanes: Lanes = ONE_LANE) -> OuterTables:
-    """Without the steps that another one is no worse than in every column, but for how busy the HWCs are.
+    """The table without the steps that another one is no worse than in every column, but for how busy the HWCs are.
 
     With ``shares`` also the remaining ones, rounded up to a multiple of the HWCs and their lanes.
     """
@@ -208,7 +209,8 @@ def worth_while(tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lan
 
 
 def thinned(tables: OuterTables) -> OuterTables:
-    """At most `MOST_COMBINATIONS` steps of the four axes together: of the longest table every other step is left out.
+    """Tables with at most `MOST_COMBINATIONS` steps of the four axes together: of the longest table every other step
+    is left out.
 
     The smallest and the largest step stay.
     """

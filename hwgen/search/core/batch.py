@@ -75,7 +75,7 @@ def search_layers(
     store: Path | None = None,
     progress: Callable[[Layer], None] | None = None,
 ) -> list[list[Result]]:
-    """For each layer, its best schedule for each buffer size.
+    """The best schedule of each layer for each buffer size.
 
     Parameters
     ----------

@@ -79,7 +79,8 @@ def undominated(
 
 
 def _beats(states: list[NDArray[np.int64]], layers: Sequence[Tables], words: bool, biases: bool) -> list[Bools]:
-    """For I, W, O: [f, g], f beats g: no worse in every factor of every layer, and better or of smaller number."""
+    """Arrays of I, W, O: [f, g], f beats g: no worse in every factor of every layer, and better or of smaller
+    number."""
     result = []
     for operand in range(3):
         columns = states[operand]
@@ -93,7 +94,7 @@ def _beats(states: list[NDArray[np.int64]], layers: Sequence[Tables], words: boo
 
 
 def _factors(t: Tables, words: bool, biases: bool) -> tuple[list[list[Floats]], ...]:
-    """For I, W, O and each of their states: the tables [state, step] that are their factors."""
+    """Factors of I, W, O and each of their states: the tables [state, step] that are their factors."""
     k_tile, l_tile = np.array([[t.scale.k_size], [1.0]]), np.array([[t.scale.l_size], [1.0]])
     k_cuts, l_cuts = np.array([[1.0], [t.scale.k_size]]), np.array([[1.0], [t.scale.l_size]])
     i_words, o_words = ([t.x_words], [t.x_output_words]) if words else ([], [])
@@ -189,7 +190,7 @@ def _pairwise(triples, beats_i, beats_w, beats_o):  # type: ignore[no-untyped-de
 
 @dataclass(frozen=True)
 class StepLists:
-    """For each combination of the states that I, W and O have along one dimension, the steps that matter.
+    """The steps that matter for each combination of the states that I, W and O have along one dimension.
 
     Members
     -------
@@ -245,7 +246,7 @@ def _lists(
 
 
 def _by_state(group: list[Floats], steps: NDArray[np.int64]) -> list[tuple[Floats, bytes]]:
-    """For each state of an operand its factors [factor, step], and the same as a key."""
+    """The factors [factor, step] of each state of an operand, and the same as a key."""
     factors = [np.ascontiguousarray(rows) for rows in np.stack([table[:, steps] for table in group], axis=1)]
     return [(one, one.tobytes()) for one in factors]
 

@@ -1,4 +1,4 @@
-"""From an order, marker places and tile steps to a schedule, as short as it gets."""
+"""Schedules from an order, marker places and tile steps, as short as they get."""
 
 from collections.abc import Mapping, Sequence
 

@@ -45,7 +45,7 @@ from hwgen.search.objectives.of_cluster import cluster_objective
 __all__ = ["ClusterPoint", "ClusterSpace", "best_clusters"]
 
 SHARE = 0.02
-"""By how much the bytes of the DRAM may exceed the fewest."""
+"""The part by which the bytes of the DRAM may exceed the fewest."""
 TILES = 4
 """Tiles within this share."""
 EXACT = 2
@@ -107,7 +107,7 @@ class ClusterPoint:
 
     @property
     def bytes(self) -> int:
-        """Of the TCDM and of all local memories."""
+        """Bytes of the TCDM and of all local memories."""
         return self.cluster.tcdm + self.cluster.hwcs * sum((self.hardware.buffers or {}).values())
 
     @property

@@ -95,7 +95,7 @@ class Point:
 
     @property
     def bytes(self) -> int:
-        """Of all levels but the outermost."""
+        """Bytes of all levels but the outermost."""
         return sum(level.total or 0 for level in self.hierarchy.inner)
 
     @property
@@ -138,7 +138,7 @@ class Design:
 
     @property
     def gap(self) -> float:
-        """By how much the energy may exceed the least one of the space, in parts of the bound."""
+        """The amount by which the energy may exceed the least one of the space, in parts of the bound."""
         return 0.0 if self.best.energy <= self.bound * (1 + SAME) else self.best.energy / self.bound - 1
 
     @property

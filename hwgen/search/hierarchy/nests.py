@@ -1,4 +1,4 @@
-"""From a state of the search to a schedule: loops from the steps between two markers, markers from the sequence."""
+"""Schedules from a state of the search: loops from the steps between two markers, markers from the sequence."""
 
 import numpy as np
 from numpy.typing import NDArray

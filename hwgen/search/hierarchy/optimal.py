@@ -71,7 +71,7 @@ class HierarchyResult:
 
     @property
     def gap(self) -> float:
-        """By how much the value may exceed the least one, in parts of the bound; 0 where it is proven."""
+        """The amount by which the value may exceed the least one, in parts of the bound; 0 where it is proven."""
         if self.value <= self.bound * (1 + SAME):
             return 0.0
         return self.value / self.bound - 1 if self.bound else math.inf

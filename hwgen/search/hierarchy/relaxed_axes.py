@@ -32,7 +32,8 @@ Operands = tuple[int, ...]
 FACTORS = 7
 """Factors of a row: traffic of I, W, O; room of I, W, O; 1 where I slides along the axis."""
 _MOST_SPLITS_WITHOUT_INNER_TILE = 7
-"""With more ranges than this, one of the largest size is at neither end, however a nest of this search splits."""
+"""The number of ranges above which one of the largest size is at neither end, however a nest of this search
+splits."""
 
 
 class Class(NamedTuple):

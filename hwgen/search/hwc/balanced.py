@@ -70,7 +70,7 @@ def _with_room(inputs: int, weights: int, outputs: int, budget: int, target: Tar
 
 
 def balanced(layer: Layer, buffer_bytes: Sequence[int], hardware: Hardware, slack: float) -> list[Result]:
-    """For each buffer size the schedule of the fewest cycles within the slack; see the module's docstring.
+    """The schedule of the fewest cycles within the slack for each buffer size; see the module's docstring.
 
     Of equal ones that of less traffic, with its biases, is returned. Raises `InputError` if nothing fits the smallest
     buffer.
@@ -258,7 +258,7 @@ class _Balancing:
 
     @staticmethod
     def _short_list(found: list[Found], most: float) -> list[_Candidate]:
-        """Of each order the best by the bound and by the estimate."""
+        """The best of each order by the bound and by the estimate."""
         inside = [(one, np.flatnonzero(one.rows[:, AT.traffic] <= most)) for one in found]
         inside = [(one, rows) for one, rows in inside if len(rows)]
         share = max(1, SHORT_LIST // (2 * max(len(inside), 1)))

@@ -15,7 +15,7 @@ ENOUGH = 1 << 17
 
 
 def cycles_of(schedule: Schedule, memories: PerOperand) -> int:
-    """From the start write to the interrupt, on an HWC with these memories."""
+    """Cycles from the start write to the interrupt, on an HWC with these memories."""
     return cycles(schedule, memories).total
 
 

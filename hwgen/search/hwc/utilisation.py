@@ -125,7 +125,7 @@ def plan_per_layer(
     store: Path | None = None,
     jobs: int | None = None,
 ) -> Plan:
-    """At most `MOST_HARDWARE` HWCs of ``budget`` bytes for all layers.
+    """Plans with at most `MOST_HARDWARE` HWCs of ``budget`` bytes for all layers.
 
     Parameters
     ----------

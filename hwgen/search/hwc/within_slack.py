@@ -191,7 +191,8 @@ def found_within(nests: Nests, steps: Steps, budget: int, limit: float, memory_s
 
 
 def _fewer(steps: Ints, extent: int, lanes: int, most: int) -> tuple[Ints, bool]:
-    """At most about ``most`` steps: multiples of the lanes, the extent, and for many tiles few sizes of them."""
+    """Fewer steps, at most about ``most``: multiples of the lanes, the extent, and for many tiles few sizes of
+    them."""
     near = np.geomspace(lanes, extent, most)
     wanted = {min(-(-int(size) // lanes) * lanes, extent) for size in near} | {1, extent}
     if most >= EVERY_STEP:

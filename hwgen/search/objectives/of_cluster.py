@@ -138,7 +138,7 @@ class Energy(ClusterObjective):
         return (known - self._moved * dram_bytes) // self._fetched if self._fetched else np.inf
 
     def least_value(self, layer: Layer, dram_bytes: int, inside: float) -> float | None:
-        """Without biases. What several HWCs read together is not bounded."""
+        """The least value, without biases. What several HWCs read together is not bounded."""
         if self._cluster.multicast:
             return None
         return self.prices.outer[DRAM.name] * dram_bytes + inside + self.prices.mac * layer.macs

@@ -236,7 +236,7 @@ class _Finder:
         return self._tables[axis]
 
     def _by_first(self, axis: LineAxis) -> tuple[np.ndarray, list[int]]:
-        """For each first row of a stack: the lags of its joins, and the last row that it may have."""
+        """The lags of the joins and the last possible row of a stack, for each first row."""
         rows, starts = self.graph.rows, {span.first for span in self.graph.spans(self.rules)}
         until = [0] * (rows + 1)
         table = np.zeros((rows + 1, len(self.edges), 3), np.int64)

@@ -181,7 +181,7 @@ def _choose(t, m, first, last, choice, dram):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def variants(t, first, last, factor):  # type: ignore[no-untyped-def]
-    """For each map of a stack and each choice of its edges: rows of (map, choice, ring elements, traffic)."""
+    """Variants of each map of a stack and each choice of its edges: rows of (map, choice, ring elements, traffic)."""
     cuts = np.zeros((last + 1, factor + 1), np.int64)
     begins = np.zeros(factor, np.int64)
     dram = np.zeros(len(t.edges) + 1, np.int64)

@@ -176,7 +176,7 @@ _starters = threading.local()
 
 
 def _own_starter(perform: str) -> Starter:
-    """That of this thread; it is there from the first attempt on."""
+    """The starter of this thread; it is there from the first attempt on."""
     if not hasattr(_starters, "one"):
         _starters.one = Starter(perform)
     one: Starter = _starters.one

@@ -39,7 +39,7 @@ SILENT_TIMES = 3
 ALONE_SECONDS, ALONE_AGAIN_SECONDS = 60.0, 600.0
 """Seconds without a worker after which that is told, and told again though nothing has changed."""
 LAST_SHARE = 0.25
-"""Of a worker's life: in it no step begins, if a step may take as long."""
+"""The last part of a worker's life, in which no step begins, if a step may take as long."""
 Say = Callable[[str], None]
 
 
@@ -78,7 +78,7 @@ class Place:
 
     @property
     def told(self) -> str:
-        """For the reader."""
+        """The text for the reader."""
         match self.kind:
             case "local":
                 return f"starting {self.workers} worker{'s' if self.workers > 1 else ''}"

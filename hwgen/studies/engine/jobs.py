@@ -45,7 +45,7 @@ class JobLimits:
 
     @classmethod
     def of(cls, walltime: str, memory: str) -> "JobLimits":
-        """From the command line, in one spelling for all queueing systems; `InputError` if they are none.
+        """Resources from the command line, in one spelling for all queueing systems; `InputError` if they are none.
 
         ``12:00`` are hours and minutes, ``0:30:00`` has seconds, ``1-12:00`` days; a number alone is minutes.
         """
@@ -74,7 +74,7 @@ class JobLimits:
 
     @property
     def stagger(self) -> float:
-        """By which workers that began together end apart, at most."""
+        """The seconds by which workers that began together end apart, at most."""
         return min(300.0, self.seconds / 20)
 
 

@@ -36,7 +36,7 @@ def nothing(record: Record) -> None:
 
 @dataclass(frozen=True)
 class Limits:
-    """Of the attempts at one step.
+    """Limits of the attempts at one step.
 
     Members
     -------

@@ -22,7 +22,7 @@ __all__ = ["regress_clusters"]
 WITHIN = 0.05
 """Cycles may differ from the prediction by that."""
 LEAST_SPEEDUP = 3.6
-"""Of four HWCs against one."""
+"""The least speedup of four HWCs against one."""
 
 Schedules = Annotated[list[str], typer.Argument(metavar="SCHEDULE...", help="Schedule files, or folders of them.")]
 Cluster = Annotated[
@@ -122,7 +122,7 @@ def _late(result: dict[str, Any]) -> list[str]:
 
 
 def _speedups(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of cases that ran on all HWCs, and then on one."""
+    """The speedups of cases that ran on all HWCs, and then on one."""
     runs = pairwise(results)
     return [
         {

@@ -143,7 +143,7 @@ class BothWays:
         return lines
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The value as plain data."""
         layered = self.layered
         least = sum(layer.input_elements + layer.weight_elements + layer.output_elements
                     for layer in (one.schedule.layer for one in layered.results))  # fmt: skip

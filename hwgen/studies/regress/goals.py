@@ -35,16 +35,16 @@ NEAREST: dict[tuple[int, int, Kind], Goal] = {
     (64, 1 << 14, "shared"): Goal(0.85, 1.31),
     (256, 1 << 14, "shared"): Goal(0.0, 1.32),
 }
-"""By multipliers and bytes: what holds where no HWC of one loop order with fixed markers meets the goal.
+"""Goals by multipliers and bytes: what holds where no HWC of one loop order with fixed markers meets the goal.
 
 ``python -m benchmarks one_order`` computes the least traffic of all orders on all shapes of the lanes."""
 
 TRAFFIC_FIRST: dict[tuple[int, int, Kind], tuple[Lanes, float]] = {
     (256, 1 << 16, "shared"): (Lanes(m=2, c=16, x=8), TRAFFIC_SLACK),
 }
-"""By multipliers and bytes: where the few loop orders that keep lanes busy miss the goal's traffic. All orders are
-searched there on the given lanes, for the fewest cycles within a slack of the least traffic; the utilisation is only
-printed."""
+"""Goals by multipliers and bytes where the few loop orders that keep lanes busy miss the goal's traffic. All orders
+are searched there on the given lanes, for the fewest cycles within a slack of the least traffic; the utilisation is
+only printed."""
 
 BUSY: dict[int, dict[Kind, float]] = {
     16: {"per-layer": 0.975, "shared": 0.945},

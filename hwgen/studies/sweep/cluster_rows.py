@@ -1,4 +1,4 @@
-"""From the plan and the run of a layer on a cluster to its row."""
+"""The row of a layer on a cluster, from its plan and its run."""
 
 from collections.abc import Mapping
 from typing import Any

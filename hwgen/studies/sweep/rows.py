@@ -1,4 +1,4 @@
-"""From the records of the steps to the rows of the results."""
+"""The rows of the results, from the records of the steps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

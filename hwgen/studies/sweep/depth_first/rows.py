@@ -1,4 +1,4 @@
-"""From the records of the steps to the rows of depth-first points."""
+"""The rows of depth-first points, from the records of the steps."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

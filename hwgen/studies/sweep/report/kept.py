@@ -31,7 +31,8 @@ def _named(row: Row) -> str:
 
 
 def _of_row(row: Row, results: SweepResults) -> Iterator[str]:
-    """Of a layer on HWCs: measured against predicted, sums against their parts, both against bound and model."""
+    """What contradicts itself in the row of a layer on HWCs: measured against predicted, sums against their parts,
+    both against bound and model."""
     for level, total in (("tcdm", "total_bytes"), ("dram", "dram_total_bytes")):
         for source in ("predicted", "measured"):
             said = row[f"{total}_{source}"]
@@ -71,7 +72,7 @@ def _is_count(row: Row, name: str) -> bool:
 
 
 def _pairs(row: Row, names: list[str]) -> Iterator[str]:
-    """Of a row that is right, what is measured and not predicted."""
+    """What is measured and not predicted, of a row that is right."""
     if row["status"] == RIGHT and row["output_exact"] is False:
         yield "ok, and output_exact is false"
     different = [
@@ -98,7 +99,8 @@ def _against_bound(row: Row) -> Iterator[str]:
 
 
 def _of_stack(row: Row) -> Iterator[str]:
-    """Of a stack on its pipeline: measured against predicted, and sums against their parts."""
+    """What contradicts itself in the row of a stack on its pipeline: measured against predicted, and sums against
+    their parts."""
     kinds = [
         name.removesuffix("_bytes_measured")
         for name in row

@@ -23,7 +23,7 @@ class Asked(Protocol):
 
     @property
     def name(self) -> str:
-        """In ``provenance.json``."""
+        """The name in ``provenance.json``."""
 
     def provenance(self) -> dict[str, Any]:
         """What the results depend on besides the rows' own cells."""
