@@ -1,4 +1,4 @@
-"""Two-level schedules in the model and on the simulated cluster: are all counts equal, and all outputs exact?"""
+"""Schedules of clusters in the model and in the simulation: are all counts equal, and all outputs exact?"""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence

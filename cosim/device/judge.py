@@ -281,12 +281,12 @@ def breaches(violations: Mapping[str, int]) -> list[str]:
 
 
 def no_end(cycles: int) -> str:
-    """That a run was stopped."""
+    """The line that says that a run was stopped."""
     return f"no interrupt within {cycles} cycles"
 
 
 def ended_with(registers: Mapping[str, int]) -> str:
-    """That a run ended in another state than it should."""
+    """The line that says that a run ended in another state than it should."""
     return f"ended with {', '.join(f'{name} {value:#x}' for name, value in registers.items())}"
 
 

@@ -34,7 +34,7 @@ class Simulator(ABC):
 
     Members
     -------
-    tool : the program behind it.
+    tool : its program.
     forms : how it can build a device.
     depths : sizes of an HWC's memory, as powers of two in 32-bit words: few, so that one build serves many layers.
     native : an HWC's harness runs without cocotb between its start and its interrupt.

@@ -29,9 +29,9 @@ FAST = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-fno-
 # does not optimise.
 QUICK = ("-O3", "--assert", "--output-split", "0", "-fno-table", "-fno-merge-cond-motion")
 SHARED = ("-fno-dfg-scoped",)
-"""Of the data flow passes, none that treats each instance by itself. So all HWCs run the same code, and so do all
-clusters of a system; the `.vlt` files keep their ports. With four HWCs a build takes half of the time and runs a
-tenth faster; with 32 HWCs a build takes a sixth."""
+"""Options of Verilator: none of the data flow passes that treat each instance by itself. So all HWCs run the same
+code, and so do all clusters of a system; the `.vlt` files keep their ports. With four HWCs a build takes half of the
+time and runs a tenth faster; with 32 HWCs a build takes a sixth."""
 OPTIMISED = ("-O2", "-fno-schedule-insns2", "-fno-tree-vectorize", "-fno-gcse", "-fno-tree-pre")
 WATCHED = ("-fprofile-generate", "-fprofile-update=single")
 REBUILT = ("-fprofile-use", "-fprofile-correction", "-Wno-missing-profile")
@@ -41,7 +41,7 @@ REHEARSED_CYCLES = 200_000
 
 
 class Verilator(Simulator):
-    """In little time, with the design's assertions on: for short runs."""
+    """Options for short runs: little time, with the design's assertions on."""
 
     tool = "verilator"
     forms = frozenset[Form](("library", "bench", "program"))
@@ -93,7 +93,7 @@ class Verilator(Simulator):
         return [*self.options, *shared, *included, "--no-public-flat-rw", str(HARNESS / device.public)]
 
     def _with_waves(self, folder: Path, device: Device) -> None:
-        """By cocotb's runner, which knows what waveforms need."""
+        """Build by cocotb's runner, which knows what waveforms need."""
         arguments = [*self._arguments(device), "-CFLAGS", " ".join(self.flags(device)), "-LDFLAGS", "-rdynamic"]
         arguments += ["--trace-fst", "--trace-structs"]
         arguments += [str(HARNESS / "native.cpp")] if device.memory else []

@@ -18,11 +18,11 @@ class Rounding(ABC):
 
 
 class HalfUp(Rounding):
-    """To the nearest whole number; halves go up."""
+    """Rounding to the nearest whole number; halves go up."""
 
     def shifted(self, values: Any, shift: Any) -> Any:
         return (values + (1 << shift >> 1)) >> shift
 
 
 ROUNDINGS: Mapping[str, Rounding] = {HALF_UP: HalfUp()}
-"""By name."""
+"""The roundings by name."""

@@ -21,7 +21,7 @@ KEPT = {"output_box_vectors"}
 OTHER_MEANING = {"examples/face": ("box", "boxes")}
 """Bounding boxes."""
 FRAGMENT = frozenset(
-    ("Of", "For", "By", "As", "At", "From", "With", "While", "That", "Whose", "In", "On", "To", "If", "Before",
+    ("Of", "For", "By", "As", "At", "From", "With", "While", "That", "Whose", "In", "To", "If", "Before",
      "After", "Beside", "Between", "Out", "Under", "Into", "Over", "Without", "So", "Than", "Then", "Though", "Until",
      "Since", "And", "But", "Or")
 )  # fmt: skip

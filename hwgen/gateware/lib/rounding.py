@@ -39,7 +39,7 @@ class HalfUp(Rounder):
 
 
 ROUNDERS: Mapping[str, Rounder] = {HALF_UP: HalfUp()}
-"""By the name of the way of rounding."""
+"""The roundings by the name of their way."""
 
 
 def rest_bits(bits: int, rounding: str = HALF_UP) -> int:

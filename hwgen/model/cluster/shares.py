@@ -144,7 +144,7 @@ def shares(spread: Spread, crossings: Mapping[ArrayName, Crossing], biases: Flow
 
 
 def replicated_words(spread: Spread) -> PerOperand:
-    """For each word of a tile, all reads but those of the HWC that reads it most often."""
+    """All reads of each word of a tile but those of the HWC that reads it most often."""
     if spread.hwcs == 1 or not over_loops(spread.schedule):
         return PerOperand(0, 0, 0)
     depth = tile_depth(spread.schedule)

@@ -51,7 +51,7 @@ class Iterations:
         return [tuple(zip(starts, stops, strict=True)) for starts, stops in both]
 
     def executions(self, marked: int) -> Ints:
-        """For each iteration of the loop of that index, the number of its execution."""
+        """The number of the execution of each iteration of the loop of that index."""
         return np.cumsum(self.turned < marked)
 
     def split(self, index: int, dim: Dim, step: int) -> "Iterations":

@@ -59,7 +59,7 @@ class Held:
 
     @classmethod
     def above(cls, schedule: Schedule, marked: int | None, *, halves: bool = False) -> Self:
-        """By a marker above the loop of that index; None: by the datapath, which keeps nothing.
+        """What is held by a marker above the loop of that index; None: by the datapath, which keeps nothing.
 
         ``halves``: in two halves, so that an iteration reuses nothing of the one before.
         """
@@ -71,7 +71,7 @@ class Held:
 
     @classmethod
     def at(cls, schedule: Schedule, array: ArrayName, level: Level = LOCAL) -> Self:
-        """By the schedule's marker for that level."""
+        """What is held by the schedule's marker for that level."""
         halves = level == TCDM and schedule.in_halves(array)
         return cls.above(schedule, schedule.marked_loop(array, level), halves=halves)
 
@@ -159,7 +159,7 @@ def input_channels(nest: Nest, held: Held, lowest: Ints, beyond: Ints, lanes: in
 
 
 def new_groups(nest: Nest, held: Held) -> tuple[Ints, Ints, Ints]:
-    """For each range of m: its first group, the end of its groups, and how many are reused (0 or 1)."""
+    """The first group of each range of m, the end of its groups, and how many are reused (0 or 1)."""
     outputs, size = nest.ranges("m", held.iteration), nest.layer.outputs_per_group
     lowest, highest = outputs.start // size, (outputs.stop - 1) // size
     kept = np.zeros(len(outputs), np.int64)

@@ -18,7 +18,8 @@ LOOK_SECONDS = 0.05
 
 
 class Local:
-    """As many steps at a time as there are workers; the same members as `hwgen.studies.engine.farm.Farm`.
+    """The local pool: as many steps at a time as there are workers; the same members as
+    `hwgen.studies.engine.farm.Farm`.
 
     A context manager: at its end, however it comes, the processes end, and so does what they have started.
     They end with this process too, even if it is killed.

@@ -49,7 +49,7 @@ class Limits:
 
 
 UNLIMITED = Limits(seconds=1e7, attempts=1)
-"""As good as no limit: a step takes as long as it takes, once."""
+"""Limits that are as good as none: a step takes as long as it takes, once."""
 
 
 class Work:

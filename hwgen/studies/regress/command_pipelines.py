@@ -102,7 +102,7 @@ def _print_pace(results: list[dict[str, Any]]) -> None:
     """The tile of each stack whose output is furthest from the pace of its slowest stage, and the worst border."""
     rows: list[list[object]] = []
     for result in results:
-        tiles = (pace := result["pace"] or {"tiles": [], "drain": 0, "waited": 0, "behind": 0})["tiles"]
+        tiles = (pace := result["pace"] or {"tiles": [], "drain": 0, "waited": 0, "skips_waited": 0})["tiles"]
         steady = [tile for tile in tiles if tile["measured"] is not None]
         ratios = [tile["measured"] / tile["slowest"] for tile in steady]
         worst = max(range(len(steady)), key=lambda place: abs(ratios[place] - 1), default=None)
@@ -112,7 +112,7 @@ def _print_pace(results: list[dict[str, Any]]) -> None:
         allowed = [tile["within"] for tile in tiles[1:2]]
         rows.append([result["stack"], result["factor"], len(steady), *pair, max(later, default=None),
                      f"{allowed[0]:.2%}" if allowed else "", pace["drain"],
-                     pace["waited"], pace["behind"], result["cycles"]["measured"]])  # fmt: skip
+                     pace["waited"], pace["skips_waited"], result["cycles"]["measured"]])  # fmt: skip
     columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "worst border", "allowed", "drain",
                "streams wait", "skips wait", "cycles"]  # fmt: skip
     print_table(

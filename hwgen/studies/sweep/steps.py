@@ -39,7 +39,7 @@ AFTER_ALL_OTHERS = -1.0
 PERFORM = "hwgen.studies.sweep.steps:perform"
 """The function that does these steps."""
 LEDGER, NOTES = "store/steps.jsonl", "store/under-way"
-"""In the folder of the results: finished steps, and notes on those under way."""
+"""The files in the folder of the results: finished steps, and notes on those under way."""
 
 
 @cache

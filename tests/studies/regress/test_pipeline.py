@@ -79,7 +79,7 @@ def test_a_stack_that_does_not_keep_pace() -> None:
     assert slow.failures == ["10.21 cycles from pixel to pixel, the slowest stage takes 10.00"]
     assert fast.failures == ["9.79 cycles from pixel to pixel, the slowest stage takes 10.00"]
     assert replace(slow, within=0.1).failures == []
-    run = RunPace((tile, slow), drain=2, waited=3, behind=7)
+    run = RunPace((tile, slow), drain=2, waited=3, skips_waited=7)
     assert run.failures == [f"tile 1: {slow.failures[0]}", "streams wait 3 cycles"]
     assert replace(run, tiles=(tile,), waited=0).failures == []
     other = replace(run, tiles=(tile,), waited=0, differs=5)

@@ -141,7 +141,7 @@ def _spent(row: Row, cycles: int) -> list[dict[str, Any]]:
 
 
 def names_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """For each row its family, by what varies among the rows, and its configuration: a family of certain sizes."""
+    """The family of each row, by what varies among the rows, and its configuration: a family of certain sizes."""
     varied = [name for name in FAMILY if _varies(name, rows)]
     found = []
     for row in rows:
