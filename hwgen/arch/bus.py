@@ -35,7 +35,7 @@ AXI_WIDTHS = (32, 64, 128)
 BURST_BEATS = 256
 """Most beats of an AXI4 burst."""
 ID_BITS = 2
-"""Bits of the AXI4 IDs of one master; behind an interconnect there are `master_bits` more, above them."""
+"""Bits of the AXI4 IDs of one master; after an interconnect there are `master_bits` more, above them."""
 MOST_MASTERS = 16
 """Masters that an AXI4 interconnect joins, at most."""
 WRITES_IN_ORDER = 16
