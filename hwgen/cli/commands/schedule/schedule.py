@@ -271,9 +271,9 @@ def schedule(
         for result in results
     ]
     fewest = "Schedules of the fewest cycles found within the slack of the least traffic"
-    weighed = HWC_OBJECTIVES.get(one_level)
-    title = fewest if weighed is None else f"Schedules of least {weighed.title}"
-    if weighed is not None and weighed.biases:
+    goal = HWC_OBJECTIVES.get(one_level)
+    title = fewest if goal is None else f"Schedules of least {goal.title}"
+    if goal is not None and goal.biases:
         columns.insert(4, "with bias")
         for row, result in zip(rows, results, strict=True):
             row.insert(4, result.counts.total_with_bias())
