@@ -271,9 +271,9 @@ def schedule(
         for result in results
     ]
     fewest = "Schedules of the fewest cycles found within the slack of the least traffic"
-    goal = HWC_OBJECTIVES.get(one_level)
-    title = fewest if goal is None else f"Schedules of least {goal.title}"
-    if goal is not None and goal.biases:
+    ranking = HWC_OBJECTIVES.get(one_level)
+    title = fewest if ranking is None else f"Schedules of least {ranking.title}"
+    if ranking is not None and ranking.biases:
         columns.insert(4, "with bias")
         for row, result in zip(rows, results, strict=True):
             row.insert(4, result.counts.total_with_bias())
