@@ -24,8 +24,7 @@ from hwgen.arch.pipeline import MoverParameters
 from hwgen.export.conversion import converted
 from hwgen.export.pipeline import pipeline_files_of
 from hwgen.ir.hardware import Hardware, save_hardware
-from hwgen.ir.layer import Layer
-from tests.cli.command_line import Run
+from tests.cli.command_line import Run, refused
 from tests.export.test_pipeline import every_kind
 from tests.random.hardware import random_hardware
 from tests.random.layers import random_layer
@@ -42,25 +41,24 @@ def drawn_hardware(number: int) -> Hardware:
     return next(one for one in drawn if one.lanes is not None and one.lanes.y * one.lanes.c <= 16)
 
 
-def layer_for(hardware: Hardware) -> Layer:
-    """A small layer that has as 1 what the hardware may have as a constant: strides, outputs of a group."""
-    rng = Random(hardware.name)
-    drawn = iter(lambda: random_layer(rng, "layer", 3000), None)
-    return next(
-        one for one in drawn if not hardware.constants or (one.stride == (1, 1) and one.output_channels == one.groups)
-    )
-
-
 def generated(run: Run, folder: Path, hardware: Hardware, *options: object) -> Path:
-    """The folder in which is what is generated of a hardware file for a layer."""
+    """The folder in which is what is generated of a hardware file for a small layer, the first one that it runs."""
     save_hardware(hardware, folder / "hardware.yaml")
-    row = layer_for(hardware).model_dump(mode="json")
-    table = {"format": 1, "kind": "layer_list", "network": "lint", "layers": [row]}
-    (folder / "set.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
-    given = ("generate", folder / "set.yaml", "--hardware", folder / "hardware.yaml", *options)
-    answer = run(*given, "-o", folder / "rtl", "--json")
-    assert answer.status == 0, answer.err
-    return folder / "rtl"
+    rng = Random(hardware.name)
+    for number in range(200):
+        layer = random_layer(rng, f"layer{number}", 3000)
+        has = {"stride_y": layer.stride[0], "stride_x": layer.stride[1], "group_outputs": layer.outputs_per_group}
+        if any(has[name] != value for name, value in (hardware.constants or {}).items()):
+            continue
+        table = {"format": 1, "kind": "layer_list", "network": "lint", "layers": [layer.model_dump(mode="json")]}
+        (folder / "set.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
+        given = ("generate", folder / "set.yaml", "--hardware", folder / "hardware.yaml", *options)
+        answer = run(*given, "-o", folder / "rtl", "--json")
+        if answer.status == 0:
+            return folder / "rtl"
+        refused(answer, layer.name)
+        assert hardware.setting_bits, "only settings of few bits keep hardware from a layer"
+    raise AssertionError("no layer runs on it")
 
 
 def said(command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
