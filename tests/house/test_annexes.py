@@ -18,7 +18,7 @@ MODEL = Path(__file__).parents[1] / "cli" / "networks" / "cases" / "3x3_s5.onnx"
 def without_annexes(rooms: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The program, where the folder of the package has every room of the core and no other."""
     command = [sys.executable, "-c", WITHOUT, str(rooms), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
 
 
 def works(rooms: Path, *arguments: str) -> None:

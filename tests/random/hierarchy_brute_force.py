@@ -16,6 +16,7 @@ from hwgen.ir.layer import LOOP_DIMS, Dim, Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Schedule
 from hwgen.model.nest.hierarchy_counts import traffic_at
+from hwgen.model.nest.ranges import Nest
 
 __all__ = ["every_loops", "least_cost", "small_case"]
 
@@ -96,7 +97,7 @@ def _traffic(schedule: Schedule, array: ArrayName, place: int | None, known: Kno
     steps = frozenset((dim, tuple(loop.step for loop in loops[:-1] if loop.dim == dim)) for dim in LOOP_DIMS)
     key = (array, steps, loops[-1]) if place is not None else (array,)
     if key not in known:
-        accesses, need = traffic_at(schedule, array, place)
+        accesses, need = traffic_at(Nest(schedule), array, place)
         known[key] = {way: float(access.bytes) for way, access in accesses.items()}, need
     return known[key]
 

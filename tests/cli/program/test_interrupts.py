@@ -124,7 +124,7 @@ def test_nothing_outlives_it(tmp_path: Path, blow: signal.Signals) -> None:
     started, scratch = tmp_path / "started", tmp_path / "scratch"
     with subprocess.Popen(
         [sys.executable, "-c", WAITS, str(started), str(scratch)],
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL) for one in (signal.SIGINT, signal.SIGHUP)],
         env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as process:
         deadline = time.monotonic() + 60
