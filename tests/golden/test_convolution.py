@@ -74,7 +74,7 @@ def test_row_chunks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None
     assert layer.stride == (2, 2)
     inputs, weights = operands(layer, 1)
     whole = convolve(layer, inputs, weights)
-    monkeypatch.setattr(golden, "_COLUMN_BYTES", 1 << 17)
+    monkeypatch.setattr(golden, "COLUMN_BYTES", 1 << 17)
     assert np.array_equal(convolve(layer, inputs, weights), whole)
 
 
