@@ -41,7 +41,7 @@ REHEARSED_CYCLES = 200_000
 
 
 class Verilator(Simulator):
-    """Options for short runs: little time, with the design's assertions on."""
+    """Verilator for short runs: built in little time, with the design's assertions on."""
 
     tool = "verilator"
     forms = frozenset[Form](("library", "bench", "program"))

@@ -136,7 +136,7 @@ def print_table(
 
 
 def print_wrapped(text: str, first: str) -> None:
-    """Text on standard output after the beginning of its first line; further lines begin below it."""
+    """Print text after the beginning of its first line; further lines begin below it."""
     console = Console(markup=False, emoji=False)
     width = min(console.width, _LONGEST_LINE) if console.is_terminal else _LONGEST_LINE
     lines = textwrap.wrap(printable(text), max(width, 2 * len(first)), initial_indent=first,
@@ -260,8 +260,8 @@ def require_folder(folder: Path | None, option: str = "-o") -> None:
 
 
 def claim_folder(folder: Path | None, option: str = "-o") -> None:
-    """A folder as `require_folder` has it; until the command has ended no other process writes into the folder, which
-    is made."""
+    """Require a folder as `require_folder` does; it is made, and until the command has ended no other process writes
+    into it."""
     require_folder(folder, option)
     if folder is not None:
         claim(folder)

@@ -30,7 +30,7 @@ class FrontEnd:
 
     @classmethod
     def of(cls, block: str, ports: Sequence[Port]) -> Self:
-        """The wrapper of a block that is one module of that name."""
+        """The front end of a block that is one module of that name."""
         inside = {name for name, _, _ in ports if name.startswith("cfg__")}
         return cls(block, [Instance(block, block, ports)], inside)
 

@@ -139,7 +139,7 @@ def _phase_data(node: Node, data: RowData) -> RowData:
 
 
 def _repeated(requantisation: Requantisation, times: int) -> Requantisation:
-    """The scale of every channel ``times`` times; a scale for all channels as it is."""
+    """The requantisation with the scale of every channel ``times`` times; one scale for all channels stays."""
     scales = requantisation.scales
     if len(scales) == 1:
         return requantisation

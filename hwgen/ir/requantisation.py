@@ -63,7 +63,7 @@ class Scale:
     def nearest(cls, factor: float) -> "Scale":
         """The scale of a multiplier of 16 bits and a shift of 1 to 47 that is nearest to a factor.
 
-        Its relative error is at most ``2 ** -17``, unless the factor is below ``2 ** -32``. Raises ValueError for a
+        Its relative error is at most ``2 ** -16``, unless the factor is below ``2 ** -32``. Raises ValueError for a
         factor that is not above 0, or above what a multiplier and a shift of 1 give.
         """
         return cls.common([factor])[0]

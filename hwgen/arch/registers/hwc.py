@@ -164,7 +164,7 @@ def _loop_settings(parameters: HwcParameters) -> Iterator[Content]:
 
 
 def _where(outside: list[int], entry: int) -> str:
-    """The iterations of the outer loops over the same dimension an entry holds."""
+    """The iterations of the outer loops over the same dimension in which an entry holds."""
     lasts = [f"the last iteration of loop {j}" for j in outside[:entry]]
     others = [f"another than the last one of loop {j}" for j in outside[entry : entry + 1]]
     return f", in {' and '.join([*lasts, *others])}" if outside else ""

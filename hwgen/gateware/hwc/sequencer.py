@@ -306,7 +306,7 @@ class Sequencer(wiring.Component):
         return min(marker + 1, len(self.parameters.loops))
 
     def _in_ring(self, *parts: Value) -> Value:
-        """The sum of the parts as an element of the input's ring: it may lie up to once once around past its end.
+        """The sum of the parts as an element of the input's ring: it may lie up to once around past its end.
 
         The ring is the memory. The sum, and what it is less once around, are added up side by side.
         """

@@ -39,7 +39,7 @@ class HalfUp(Rounder):
 
 
 ROUNDERS: Mapping[str, Rounder] = {HALF_UP: HalfUp()}
-"""The roundings by the name of their way."""
+"""The hardware of each way of rounding, by its name."""
 
 
 def rest_bits(bits: int, rounding: str = HALF_UP) -> int:

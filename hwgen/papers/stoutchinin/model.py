@@ -173,7 +173,7 @@ def baseline(
 
 
 def candidate_steps(extent: int) -> tuple[int, ...]:
-    """The smallest of all tile sizes that cut an extent into equally many tiles.
+    """Candidates of steps: of all tile sizes that cut an extent into equally many tiles, the smallest.
 
     The others move and hold no less in Eq. 5-10, each of whose terms grows with a tile's size while the number of
     tiles stays. (Our own model is not like that: see `hwgen.search`.)

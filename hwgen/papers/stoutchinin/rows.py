@@ -178,7 +178,7 @@ def exceptions(rows: Iterable[Traffic]) -> list[Traffic]:
 
 
 def median_ratios(rows: Iterable[Traffic]) -> dict[int, float]:
-    """The median of the layers' ratios at each buffer size to the bound, sums of four bytes."""
+    """The median, for each buffer size, of the layers' ratios to the bound, sums of four bytes."""
     ratios: dict[int, list[float]] = {}
     for row in rows:
         if row.reading == "bytes":

@@ -125,7 +125,7 @@ def plan_per_layer(
     store: Path | None = None,
     jobs: int | None = None,
 ) -> Plan:
-    """Plans with at most `MOST_HARDWARE` HWCs of ``budget`` bytes for all layers.
+    """A plan with at most `MOST_HARDWARE` HWCs of ``budget`` bytes for all layers.
 
     Parameters
     ----------

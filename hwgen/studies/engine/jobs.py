@@ -45,7 +45,7 @@ class JobLimits:
 
     @classmethod
     def of(cls, walltime: str, memory: str) -> "JobLimits":
-        """Resources from the command line, in one spelling for all queueing systems; `InputError` if they are none.
+        """The limits from the command line, in one spelling for all queueing systems; `InputError` if they are none.
 
         ``12:00`` are hours and minutes, ``0:30:00`` has seconds, ``1-12:00`` days; a number alone is minutes.
         """

@@ -171,7 +171,7 @@ class Work:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C ends the sweep between two records; a second one at once.
+        """Ctrl-C ends the study between two records; a second one at once.
 
         Raised wherever the program happens to be, it would at times be lost: in a callback, whose errors count for
         nothing.

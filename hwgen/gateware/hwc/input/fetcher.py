@@ -139,7 +139,7 @@ class InputFetcher(wiring.Component):
         return m
 
     def _wrapped(self, element: Value) -> Value:
-        """An element of the ring, which may lie up to once once around past its end."""
+        """An element of the ring, which may lie up to once around past its end."""
         elements = self.parameters.input_elements
         return Mux(element >= elements, element - elements, element)
 
