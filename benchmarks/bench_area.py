@@ -22,8 +22,8 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from hwgen.api.work import fitted_works, work_of
 from hwgen.arch.hwc import HwcParameters
-from hwgen.cli.workload import fitted_works, work_of
 from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc import compile_layer

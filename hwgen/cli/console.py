@@ -1,12 +1,10 @@
-"""What all commands share: where output goes, how numbers are printed, how sizes and names are read."""
+"""What all commands share: where output goes, how numbers are printed, how names are read."""
 
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,18 +15,13 @@ from rich.table import Table
 
 from hwgen.cli.heartbeat import now, stage
 from hwgen.ir.document import InputError, json_text, nearest
-from hwgen.ir.hardware import MULTIPLIER_NUMBERS, MULTIPLIERS
-from hwgen.tools.output import claim
 
 __all__ = [
     "CYCLES_NOTE",
     "Json",
+    "Listening",
     "begin",
-    "buffer_sizes",
-    "checked_multipliers",
     "chosen_names",
-    "claim_folder",
-    "is_given",
     "json_was_printed",
     "note",
     "print_cycles_note",
@@ -37,9 +30,7 @@ __all__ = [
     "print_wrapped",
     "printable",
     "progress",
-    "require_folder",
     "show_wide",
-    "size_text",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -48,9 +39,6 @@ CYCLES_NOTE = (
     "Predicted cycles come from a cycle model that uses the latencies of this RTL: agreement shows that the model is "
     "complete, it is no independent estimate of the speed."
 )
-
-_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_LARGEST_BUFFER = 1 << 24
 
 
 def chosen_names(option: str, names: str | None, known: Sequence[str]) -> list[str]:
@@ -105,6 +93,22 @@ def progress(total: int, what: str) -> Iterator[Any]:
             bar.advance(task, steps)
 
         yield step
+
+
+class Listening:
+    """What work tells of itself goes to standard error."""
+
+    def note(self, line: str) -> None:
+        """The same as `note`."""
+        note(line)
+
+    def remark(self, line: str) -> None:
+        """A line, always."""
+        sys.stderr.write(printable(line) + "\n")
+
+    def steps(self, total: int, what: str) -> AbstractContextManager[Any]:
+        """The same as `progress`."""
+        return progress(total, what)
 
 
 def print_table(
@@ -242,63 +246,3 @@ def printable(text: str) -> str:
     """Text from files and arguments made safe for a terminal: one line, no escape sequences, no endless words."""
     words = (word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD // 2]}..." for word in text.split())
     return "".join(character if character.isprintable() else "?" for character in " ".join(words))
-
-
-def is_given(value: object) -> bool:
-    """Whether an option was given: 0 is a value, a switch that is off is none, nor is an empty list of arguments."""
-    return not (value is None or value is False or (isinstance(value, list) and not value))
-
-
-def require_folder(folder: Path | None, option: str = "-o") -> None:
-    """Refuse what is there already and is no folder, before any work is done."""
-    if folder is None or folder.is_dir():
-        return
-    if folder.is_symlink() and not folder.exists():
-        raise InputError(f"{option}: expected a folder, got {folder}, a link to the missing {folder.readlink()}")
-    if folder.exists():
-        raise InputError(f"{option}: expected a folder, got the file {folder}")
-
-
-def claim_folder(folder: Path | None, option: str = "-o") -> None:
-    """Require a folder as `require_folder` does; it is made, and until the command has ended no other process writes
-    into it."""
-    require_folder(folder, option)
-    if folder is not None:
-        claim(folder)
-
-
-def buffer_sizes(text: str, option: str = "--buffer", *, largest: int = _LARGEST_BUFFER) -> list[int]:
-    """Bytes of each size in a list such as ``512,1KiB,4KiB``: distinct, ascending."""
-    return sorted({_bytes(part.strip(), option, largest) for part in text.split(",")})
-
-
-def _bytes(text: str, option: str, largest: int) -> int:
-    match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
-    size = int(match[1]) * _UNITS[match[2]] if match else 0
-    if not 1 <= size <= largest:
-        limits = f"from 1 byte to {size_text(largest)}"
-        raise InputError(
-            f"{option}: expected sizes such as 512 or 1KiB,4KiB, {limits}, got {text[:40]!r}{_meant(text)}"
-        )
-    return size
-
-
-def _meant(text: str) -> str:
-    """The size that was meant where the unit has another spelling, such as 1KB or 4k."""
-    match = re.fullmatch(r"([0-9]{1,12})\s*([kmg])i?b?", text, re.IGNORECASE)
-    return f" (did you mean {match[1]}{match[2].upper()}iB?)" if match else ""
-
-
-def checked_multipliers(number: int | None) -> int:
-    """The multipliers asked for, or as many as an HWC has by default."""
-    if number is not None and number not in MULTIPLIER_NUMBERS:
-        raise InputError(f"--multipliers: expected a power of two from 4 to 256, got {number}")
-    return number or MULTIPLIERS
-
-
-def size_text(size: int) -> str:
-    """Bytes as they are written on the command line."""
-    for unit in ("GiB", "MiB", "KiB"):
-        if size and size % _UNITS[unit] == 0:
-            return f"{size // _UNITS[unit]}{unit}"
-    return f"{size}B"

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.api.arguments import is_given
 from hwgen.arch.dram import DramPort
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.pipeline import MoverParameters, PipelineParameters
-from hwgen.cli.console import is_given, print_json, print_table
+from hwgen.cli.console import print_json, print_table
 from hwgen.cli.names import hardware_names
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from hwgen.cli.console import Json, buffer_sizes
+from hwgen.api.arguments import buffer_sizes
+from hwgen.cli.console import Json
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.ir.document import InputError
 from hwgen.papers.cecconi.command import cecconi

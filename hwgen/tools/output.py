@@ -57,9 +57,25 @@ _claims = ExitStack()
 
 @contextmanager
 def command() -> Iterator[None]:
-    """A command of the program: what it claims is its own until the end."""
-    with _claims:
+    """A command of the program, or a call from a script: what it claims is its own until the end.
+
+    Within another one it is a part of that.
+    """
+    if _Command.begun:
         yield
+        return
+    _Command.begun = True
+    try:
+        with _claims:
+            yield
+    finally:
+        _Command.begun = False
+
+
+class _Command:
+    """Whether a command has begun."""
+
+    begun = False
 
 
 def claim(folder: Path) -> None:

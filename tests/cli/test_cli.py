@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from hwgen import __version__
-from hwgen.cli.console import buffer_sizes, size_text
+from hwgen.api.arguments import buffer_sizes, size_text
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.model.hwc.cycles import cycles

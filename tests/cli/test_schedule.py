@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import hwgen.search.core.batch
+from hwgen.api.schedule_files import RECORD
+from hwgen.api.work import save_works, work_of
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.cli.schedules import RECORD
-from hwgen.cli.workload import save_works, work_of
 from hwgen.ir.hardware import Hardware, order_of, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer

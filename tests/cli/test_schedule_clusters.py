@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from hwgen.api.cluster_search import Moving
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.cli.cluster_search import Moving
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import Marker, load_schedule

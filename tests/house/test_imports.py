@@ -28,6 +28,8 @@ ROOMS: dict[str, set[str]] = {
 }
 BELOW_COSIM = set(ROOMS) - {"hwgen", "hwgen.synth", "hwgen.report"}
 ROOMS["cosim"] = BELOW_COSIM
+ROOMS["hwgen.api"] = set(ROOMS) - {"hwgen"}
+ROOMS["hwgen"] = {"hwgen.api"}
 ROOMS["hwgen.cli"] = set(ROOMS)
 ROOMS["hwgen.studies"] = set(ROOMS)
 ROOMS["hwgen.papers"] = set(ROOMS)
@@ -47,6 +49,7 @@ OWNERS: dict[str, set[str]] = {
     "halide": {"hwgen.papers"},
     "matplotlib": {"hwgen.papers"},
     "numba": {"hwgen.search", "hwgen.model", "hwgen.papers"},
+    "pandas": {"hwgen.api"},
     "numpy": set(ROOMS) - {"hwgen.ir", "hwgen.gateware", "hwgen"},
     "onnx": {"hwgen.readers", "hwgen.golden"},
     "onnxruntime": {"hwgen.golden"},

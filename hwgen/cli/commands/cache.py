@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hwgen.cli.console import Json, print_json, print_table, size_text
+from hwgen.api.arguments import size_text
+from hwgen.cli.console import Json, print_json, print_table
 from hwgen.tools.kept import ROOMS, Entry, cache_limit, clear, entries, trim
 from hwgen.tools.toolchain import cache_folder
 

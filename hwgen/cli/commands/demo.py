@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from cosim.device.result import LayerResult
+from hwgen.api.work import Work, balance_data, one_for_all
 from hwgen.cli.commands.cosim import Jobs, print_comparison, print_failures, run, save_results
 from hwgen.cli.commands.generate.folders import write_made
 from hwgen.cli.commands.generate.generate import make_hardware
 from hwgen.cli.console import Json, print_json, print_table
-from hwgen.cli.workload import Work, balance_data, one_for_all, tell_balance
+from hwgen.cli.workload import tell_balance
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Marker
 from hwgen.readers.layer_sets import load_layer_set

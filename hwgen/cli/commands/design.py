@@ -8,12 +8,14 @@ import typer
 import hwgen.ir
 import hwgen.model
 import hwgen.search
+from hwgen.api.arguments import buffer_sizes, claim_folder, size_text
+from hwgen.api.networks import covered
+from hwgen.api.schedule_files import clear_earlier, schedule_files
 from hwgen.cli.commands.design_clusters import cores_of, design_cluster
-from hwgen.cli.console import Json, buffer_sizes, claim_folder, note, print_json, print_table, progress, size_text
-from hwgen.cli.coverage import Partial, covered, tell_activations
+from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.coverage import Partial, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.names import set_names
-from hwgen.cli.schedules import clear_earlier, schedule_files
 from hwgen.ir.document import InputError, csv_lines, write_atomically
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer

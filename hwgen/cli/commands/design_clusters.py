@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hwgen.api.arguments import size_text
+from hwgen.api.schedule_files import clear_earlier, require_hardware, save_beside, schedule_files
 from hwgen.arch.hwc import check_lanes
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.cli.console import note, print_json, print_table, progress, size_text
-from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
+from hwgen.cli.console import note, print_json, print_table, progress
 from hwgen.ir.document import InputError, csv_lines, write_atomically
 from hwgen.ir.hardware import MOST_HWCS, Hardware
 from hwgen.ir.lanes import Lanes

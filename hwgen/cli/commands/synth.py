@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
+from hwgen.api.arguments import size_text
+from hwgen.api.work import Work, fitted_works, left_out, work_of
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
-from hwgen.cli.console import Json, print_json, print_table, size_text
+from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, solution_file, stack_parameters
 from hwgen.cli.stages import stages
@@ -22,12 +24,8 @@ from hwgen.cli.workload import (
     ObjectiveOption,
     PerLayer,
     SlackOption,
-    Work,
     Workload,
-    fitted_works,
-    left_out,
     tell_set,
-    work_of,
 )
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from hwgen.cli.console import show_wide
+from hwgen.api.progress import listening
+from hwgen.cli.console import Listening, show_wide
 from hwgen.cli.heartbeat import telling
 from hwgen.cli.program.interrupts import importing
 
@@ -129,7 +130,7 @@ def callback_of(entry: Entry) -> Callable[..., Any]:
     @wraps(function)
     def run(*arguments: Any, wide: bool, quiet: bool, **options: Any) -> Any:
         show_wide(wide)
-        with telling(quiet=quiet):
+        with telling(quiet=quiet), listening(Listening()):
             return function(*arguments, **options)
 
     signature, ours = inspect.signature(function), {"wide": Wide, "quiet": Quiet}

@@ -7,9 +7,10 @@ from typing import Any
 
 import typer
 
+from hwgen.api.arguments import claim_folder
+from hwgen.api.schedule_files import load_schedules
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.cli.console import claim_folder, note, printable, progress
-from hwgen.cli.schedules import load_schedules
+from hwgen.cli.console import note, printable, progress
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError

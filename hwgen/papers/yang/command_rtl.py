@@ -6,7 +6,8 @@ import typer
 
 from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
-from hwgen.cli.console import claim_folder, note, printable, progress, size_text
+from hwgen.api.arguments import claim_folder, size_text
+from hwgen.cli.console import note, printable, progress
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.level import DRAM, LOCAL, TCDM
 from hwgen.ir.schedule import Schedule

@@ -8,20 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.api.arguments import buffer_sizes, checked_multipliers, require_folder, size_text
+from hwgen.api.networks import covered
 from hwgen.cli.commands.cosim import Seed
 from hwgen.cli.commands.layers import LayerSet
-from hwgen.cli.console import (
-    Json,
-    buffer_sizes,
-    checked_multipliers,
-    print_cycles_note,
-    print_json,
-    print_table,
-    printable,
-    require_folder,
-    size_text,
-)
-from hwgen.cli.coverage import Partial, covered
+from hwgen.cli.console import Json, print_cycles_note, print_json, print_table, printable
+from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import jobs_option
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError

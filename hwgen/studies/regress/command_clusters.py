@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.api.arguments import require_folder
+from hwgen.api.schedule_files import load_schedules
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.clusters import ClustersOption, sharing_of
-from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress, require_folder
+from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
 from hwgen.cli.names import hardware_names
-from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule

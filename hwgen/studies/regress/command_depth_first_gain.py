@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
+from hwgen.api.arguments import require_folder
+from hwgen.api.machines import read_hardware
+from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.jobs import jobs_option
-from hwgen.cli.workload import read_hardware
 from hwgen.ir.document import InputError
 from hwgen.studies.regress.command_pipelines import print_sizes
 from hwgen.studies.regress.depth_first_gain_regression import MACS, NETWORKS, WaysRegression

@@ -9,7 +9,8 @@ from typing import Any
 
 import typer
 
-from hwgen.cli.console import print_json, print_table, printable, size_text
+from hwgen.api.arguments import size_text
+from hwgen.cli.console import print_json, print_table, printable
 from hwgen.ir.layer import Layer
 from hwgen.studies.regress.by_model import Modelled, by_model
 from hwgen.studies.regress.goals import KINDS, verdict

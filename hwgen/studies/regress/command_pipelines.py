@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.api.arguments import require_folder
 from hwgen.arch.dram import DramPort
-from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
+from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.jobs import jobs_option
 from hwgen.cli.pipeline_runs import print_accesses, print_stacks
 from hwgen.cli.pipelines import DramOption, dram_port

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import typer
 
-from hwgen.cli.console import Json, buffer_sizes, is_given, printable, require_folder
-from hwgen.cli.coverage import Partial, covered
+from hwgen.api.arguments import buffer_sizes, is_given, require_folder
+from hwgen.api.networks import covered
+from hwgen.cli.console import Json, printable
+from hwgen.cli.coverage import Partial
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.studies.sweep.command_configurations import configurations, curve_sizes

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Sequence
 
+from hwgen.api.arguments import buffer_sizes
+from hwgen.api.machines import read_hardware
 from hwgen.arch.hwc import ALONG_X
 from hwgen.cli.commands.schedule.utilisation import lanes_of
-from hwgen.cli.console import buffer_sizes
-from hwgen.cli.workload import MOST_SLACK, read_hardware
+from hwgen.cli.workload import MOST_SLACK
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes

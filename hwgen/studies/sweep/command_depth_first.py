@@ -2,8 +2,9 @@
 
 import typer
 
+from hwgen.api.arguments import buffer_sizes
 from hwgen.cli.commands.depth_first import connected_network
-from hwgen.cli.console import buffer_sizes, printable
+from hwgen.cli.console import printable
 from hwgen.cli.pipelines import dram_port
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.lowering import MACS

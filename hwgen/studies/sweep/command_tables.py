@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from hwgen.cli.console import print_cycles_note, print_table, size_text
+from hwgen.api.arguments import size_text
+from hwgen.cli.console import print_cycles_note, print_table
 from hwgen.studies.sweep.rows import Cells
 
 __all__ = ["print_pipelines", "print_sweep"]

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from hwgen.cli import coverage as messages
-from hwgen.cli.workload import left_out, tell_set, work_of
+from hwgen.api.work import left_out, work_of
+from hwgen.cli import console as messages
+from hwgen.cli.workload import tell_set
 from hwgen.ir.coverage import Coverage, LeftOut
 from hwgen.ir.document import InputError
 from hwgen.ir.layer_set import Network, save_network

@@ -8,8 +8,8 @@ import yaml
 
 import hwgen.papers.stoutchinin.command as command
 import hwgen.studies.regress.cluster as clusters
+from hwgen.api.schedule_files import load_schedules
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.document import sealed, unsealed

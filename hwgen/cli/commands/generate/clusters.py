@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from hwgen.api.work import Work
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file
 from hwgen.cli.console import print_table
-from hwgen.cli.workload import Work
 from hwgen.export.cached import generated_cluster
 from hwgen.export.cluster import cluster_digest, cluster_files_of
 from hwgen.export.cluster_program import cluster_program_files

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from hwgen.api.arguments import claim_folder
+from hwgen.api.work import Work, balance_data, fitted_works, left_out, work_of
 from hwgen.arch.hwc import HwcParameters
 from hwgen.cli.clusters import ClustersOption, PartitionOption, sharing_of
 from hwgen.cli.commands.generate.clusters import make_clusters, print_clusters
@@ -14,7 +16,7 @@ from hwgen.cli.commands.generate.folders import Contents, grouped, program_names
 from hwgen.cli.commands.generate.networks import generate_network, network_on, require_whole
 from hwgen.cli.commands.generate.pipelines import generate_stacks
 from hwgen.cli.commands.generate.systems import make_systems, print_systems
-from hwgen.cli.console import Json, claim_folder, print_json, print_table
+from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.coverage import Partial
 from hwgen.cli.operands import Operands, OperandsOption, read_operands
 from hwgen.cli.pipelines import MacsOption, solution_file
@@ -26,13 +28,8 @@ from hwgen.cli.workload import (
     PerLayer,
     ResidentOption,
     SlackOption,
-    Work,
     Workload,
-    balance_data,
-    fitted_works,
-    left_out,
     tell_set,
-    work_of,
 )
 from hwgen.export.cached import generated
 from hwgen.export.hwc import digest, files_of, storage

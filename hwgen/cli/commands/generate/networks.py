@@ -8,10 +8,11 @@ from pathlib import Path
 
 import typer
 
+from hwgen.api.arguments import is_given
+from hwgen.api.machines import read_hardware
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.cli.commands.generate.folders import Contents
-from hwgen.cli.console import is_given, note, print_json, print_table, printable, progress
-from hwgen.cli.workload import read_hardware
+from hwgen.cli.console import note, print_json, print_table, printable, progress
 from hwgen.export.cached import generated_cluster
 from hwgen.export.cluster import cluster_digest, cluster_files_of
 from hwgen.export.manifest import Design, GeneratedLayer, write_generated

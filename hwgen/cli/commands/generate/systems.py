@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from hwgen.api.work import Work
 from hwgen.arch.system import SystemParameters
 from hwgen.cli.clusters import Sharing
 from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file
 from hwgen.cli.console import print_table
-from hwgen.cli.workload import Work
 from hwgen.export.cached import generated_system
 from hwgen.export.cluster_program import cluster_program_files
 from hwgen.export.system import system_digest, system_files_of

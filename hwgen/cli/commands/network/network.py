@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.api.arguments import claim_folder
+from hwgen.api.machines import read_hardware
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.pictures import pixels_from
-from hwgen.cli.console import Json, claim_folder, note, print_json, print_table, printable, progress
+from hwgen.cli.console import Json, note, print_json, print_table, printable, progress
 from hwgen.cli.names import hardware_names
-from hwgen.cli.workload import read_hardware
 from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware as Machine

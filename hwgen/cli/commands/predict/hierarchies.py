@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hwgen.api.machines import read_hierarchy
+from hwgen.api.schedule_files import load_schedules
 from hwgen.cli.console import print_json, print_table
-from hwgen.cli.schedules import load_schedules
-from hwgen.cli.workload import read_hierarchy
 from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Schedule

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.api.arguments import is_given
+from hwgen.api.machines import read_hardware
+from hwgen.api.schedule_files import load_schedules
 from hwgen.cli.clusters import cluster_document, predicted_by_file, print_cluster
 from hwgen.cli.commands.predict.hierarchies import predict_on_hierarchy
-from hwgen.cli.console import Json, is_given, print_json, print_table
+from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.pipelines import DramOption, MacsOption, predict_stacks, solution_file
-from hwgen.cli.schedules import load_schedules
-from hwgen.cli.workload import FillsOption, HardwareOption, HierarchyOption, read_hardware
+from hwgen.cli.workload import FillsOption, HardwareOption, HierarchyOption
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware

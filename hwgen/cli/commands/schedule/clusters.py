@@ -6,10 +6,10 @@ from typing import Any
 
 import typer
 
-from hwgen.cli.cluster_search import lanes_chosen, search_clusters, shapes_known
+from hwgen.api.cluster_search import lanes_chosen, search_clusters, shapes_known
+from hwgen.api.schedule_files import clear_earlier, require_hardware, save_beside, schedule_files
 from hwgen.cli.console import print_json, print_table
 from hwgen.cli.coverage import tell_activations
-from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
 from hwgen.ir.counts import Counts
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from hwgen.api.machines import read_hierarchy
+from hwgen.api.schedule_files import clear_earlier, schedule_files
 from hwgen.cli.console import print_json, print_table, progress
 from hwgen.cli.coverage import tell_activations
-from hwgen.cli.schedules import clear_earlier, schedule_files
-from hwgen.cli.workload import read_hierarchy
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import save_schedule

@@ -6,39 +6,28 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.commands.layers import LayerSet
-from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
-from hwgen.cli.commands.schedule.hierarchies import schedule_on_hierarchy
-from hwgen.cli.commands.schedule.utilisation import print_plan
-from hwgen.cli.console import (
-    Json,
-    buffer_sizes,
-    checked_multipliers,
-    claim_folder,
-    print_json,
-    print_table,
-    size_text,
-)
-from hwgen.cli.coverage import Partial, covered, tell_activations
-from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
-from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside, schedule_files
-from hwgen.cli.workload import (
+from hwgen.api.arguments import buffer_sizes, checked_multipliers, claim_folder, size_text
+from hwgen.api.machines import read_hardware
+from hwgen.api.networks import covered
+from hwgen.api.schedule_files import clear_earlier, require_hardware, save_beside, schedule_files
+from hwgen.api.work import (
     SHARED,
-    FillsOption,
-    HardwareOption,
-    HierarchyOption,
-    PerLayer,
-    SlackOption,
     balance_data,
     balance_of,
     best_schedules,
     cluster_slack,
     of_size,
     one_for_all,
-    read_hardware,
     slack_of,
-    tell_balance,
 )
+from hwgen.cli.commands.layers import LayerSet
+from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
+from hwgen.cli.commands.schedule.hierarchies import schedule_on_hierarchy
+from hwgen.cli.commands.schedule.utilisation import print_plan
+from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.coverage import Partial, tell_activations
+from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
+from hwgen.cli.workload import FillsOption, HardwareOption, HierarchyOption, PerLayer, SlackOption, tell_balance
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import save_schedule

@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from hwgen.api.arguments import size_text
+from hwgen.api.schedule_files import clear_earlier, save_beside, schedule_files
 from hwgen.arch.hwc import check_lanes
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.cli.console import note, print_json, print_table, size_text
+from hwgen.cli.console import note, print_json, print_table
 from hwgen.cli.coverage import tell_activations
-from hwgen.cli.schedules import clear_earlier, save_beside, schedule_files
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import MULTIPLIERS

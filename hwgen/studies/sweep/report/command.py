@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.console import Json, claim_folder, print_json, printable
+from hwgen.api.arguments import claim_folder
+from hwgen.cli.console import Json, print_json, printable
 from hwgen.ir.document import InputError
 from hwgen.studies.sweep.report.derived import derived
 from hwgen.studies.sweep.report.kept import contradictions

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from hwgen.api.progress import note, steps
 from hwgen.arch.hwc import LANES
-from hwgen.cli.console import note, progress
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -43,10 +43,10 @@ def search_clusters(
         shapes.setdefault(_shape(layer), layer)
     one_each = per_layer or len(shapes) == 1 or (hardware.order is not None and hardware.buffers is not None)
     lanes = shapes_to_search(tuple(shapes.values()), hardware)
-    steps = len(lanes) * len(shapes) * (1 if one_each else 1 + FINALISTS)
+    total = len(lanes) * len(shapes) * (1 if one_each else 1 + FINALISTS)
     what = "" if one_each else ": each alone, then on one cluster for all"
     note(f"searching schedules of {len(shapes)} layers on {hardware.name}{what}")
-    with progress(steps, "searching") as step:
+    with steps(total, "searching") as step:
         moving = Moving(step)
         solve = _solver(objective, min_utilisation, slack, ends, moving)
 

@@ -3,15 +3,14 @@
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hwgen.api.progress import note, remark
 from hwgen.arch.hardware_file import read_hardware_data
-from hwgen.cli.console import note, printable
 from hwgen.ir.builtin import builtin_path, builtin_schedules
 from hwgen.ir.document import InputError, json_text, load_yaml, write_atomically
 from hwgen.ir.hardware import Hardware, save_hardware
@@ -169,7 +168,7 @@ def clear_earlier(folder: Path, written: Iterable[Path]) -> None:
         if name in now or not path.is_file():
             continue
         if _digest(path) != digest:
-            sys.stderr.write(printable(f"{path}: of an earlier run, and changed since: kept") + "\n")
+            remark(f"{path}: of an earlier run, and changed since: kept")
             continue
         path.unlink()
         removed.append(name)

@@ -1,0 +1,1 @@
+"""What scripts, notebooks and the commands call: `hwgen` has its names."""

@@ -1,0 +1,95 @@
+"""What every answer has: the document of ``--json``, rows for pandas, a line, a table for notebooks, a chart."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hwgen.ir.document import InputError, write_atomically
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Answer", "Difference", "Figure"]
+
+
+class Difference(Exception):
+    """A check that failed, said in one line: the RTL and the model differ, or an output is wrong."""
+
+
+@dataclass(frozen=True, repr=False)
+class Figure:
+    """A chart as files: a notebook shows it, `save` writes it."""
+
+    svg: str
+    png: bytes
+
+    def save(self, path: str | Path) -> Path:
+        """Write it; the suffix, ``.svg`` or ``.png``, says as which of both."""
+        place = Path(path)
+        contents: dict[str, str | bytes] = {".svg": self.svg, ".png": self.png}
+        if place.suffix not in contents:
+            raise InputError(f"{place}: expected a file name that ends in .svg or .png")
+        write_atomically(place, contents[place.suffix])
+        return place
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return "<Figure: .save('NAME.svg' or 'NAME.png')>"
+
+
+class Answer(ABC):
+    """What a call found out. It is frozen; nothing of it is printed before it is asked for."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The document that the command of the same name prints with ``--json``."""
+
+    @abstractmethod
+    def rows(self) -> Sequence[dict[str, object]]:
+        """What `to_frame` shows, as dictionaries: one row a layer."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """All of it in one line."""
+
+    def to_frame(self) -> "DataFrame":
+        """One row a layer, as a data frame of pandas. Raises `InputError` where pandas is not installed."""
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            raise InputError("to_frame: needs the package pandas (pip install pandas); rows() does not") from None
+        return DataFrame(list(self.rows()))
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=1)
+
+    def __repr__(self) -> str:
+        return f"<{self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = self.rows()
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join("<tr>" + "".join(_cell(row.get(name)) for name in names) + "</tr>" for row in rows)
+        caption = f'<caption style="text-align:left">{escape(self.summary())}</caption>'
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "<td></td>"
+        case bool():
+            return f"<td>{'yes' if value else '<b>NO</b>'}</td>"
+        case int():
+            return f'<td style="text-align:right">{value:,}</td>'
+        case float():
+            return f'<td style="text-align:right">{value:.3f}</td>'
+    return f'<td style="text-align:left">{escape(str(value))}</td>'
