@@ -18,7 +18,8 @@ from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.search.cluster.outer_nest import MOST_STEPS, OuterLoops, OuterSpace, Rows
-from hwgen.search.cluster.spreading import shares_of, utilisation
+from hwgen.search.cluster.spreading import shares_of, usable_step, utilisation
+from hwgen.search.core.settings import Slices
 from hwgen.search.core.space import Target
 from hwgen.search.objectives.of_cluster import ClusterObjective
 
@@ -55,6 +56,7 @@ class CostLevels:
     -------
     complete : whether nothing that may be better was left out so far.
     space : all loops around a tile.
+    slices : the slices of the tiles, and what the hardware has of their settings.
     """
 
     def __init__(
@@ -72,10 +74,18 @@ class CostLevels:
     ) -> None:
         self._layer, self._bits, self._cluster, self._target = layer, bits, cluster, target
         self._objective, self._max_tried, self._local = objective, max_tried, local
+        self.slices = Slices(layer, target.settings)
         shares = shares_of(cluster.hwcs) if demand or spreads else ()
         steps = MOST_STEPS if objective.name == "dram-bytes" else FEWER_STEPS
         self.space = OuterSpace(
-            layer, bits, cluster.tcdm, objective.price, most_steps=steps, shares=shares, lanes=target.lanes
+            layer,
+            bits,
+            cluster.tcdm,
+            objective.price,
+            most_steps=steps,
+            shares=shares,
+            lanes=target.lanes,
+            usable=usable_step(self.slices, cluster.hwcs),
         )
         self._timed: dict[object, int] = {}
         self._missed, self._nearest = 0, 0

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import beat_bytes
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import BLOCK_BYTES, Cluster, Dram, Hardware
-from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.cluster_counts import dram_bytes
@@ -81,11 +80,8 @@ class Near:
 
 
 @lru_cache(maxsize=256)
-def _plans(
-    layer: Layer, bits: Bits, cluster: Cluster, lanes: Lanes, ports: Ports, slack: float
-) -> tuple[CostLevels, list[Plan]]:
+def _plans(layer: Layer, bits: Bits, cluster: Cluster, target: Target, slack: float) -> tuple[CostLevels, list[Plan]]:
     """The tiles and spreads that cost at most ``slack`` more than the fewest bytes, by estimated cycles."""
-    target = Target.of(Hardware(name="plans", lanes=lanes, ports=ports))
     objective = cluster_objective("dram-bytes", Hardware(name="plans", cluster=cluster))
     levels = CostLevels(layer, bits, cluster, target, objective, demand=None, max_tried=MAX_TRIED, spreads=True)
     taps = prod(layer.extents[dim] for dim in REDUCTION_DIMS)
@@ -117,7 +113,7 @@ def _plans(
                 break
             moved = dram_bytes(levels.trial(steps, loops))
             gaps = levels.space.gaps_of(steps["m"], steps["c"])
-            for spread in spreads_of(steps, cluster.hwcs):
+            for spread in spreads_of(steps, cluster.hwcs, levels.slices):
                 busy = busiest_iterations(layer, steps, spread, target)
                 cycles = float(estimate(busy, tiles, moved + gaps))
                 plans.append(Plan(steps, loops, spread, cycles, moved, tiles))
@@ -135,7 +131,7 @@ class FewestCycles:
         self._most_timed = most_timed
         self._inner = InnerNests(layer, hardware, bits)
         cluster = hardware.cluster or Cluster()
-        self._levels, self._plans = _plans(layer, bits, cluster, hardware.shape, hardware.ports, slack)
+        self._levels, self._plans = _plans(layer, bits, cluster, Target.of(hardware), slack)
 
     @property
     def small(self) -> bool:

@@ -157,4 +157,11 @@ class InnerNests:
             usable &= steps == steps[-1]
         for size in sizes if divided else ():
             usable &= size % np.maximum(steps, 1) == 0
+        if self._fixed is not None:
+            loop_set, lanes = self._fixed.loop_set, self._target.lanes.along(dim)
+            for size in sizes:
+                choices = [
+                    loop_set.steps(dim, min(step, size), size, lanes) for step in np.maximum(steps, 1).tolist()
+                ]
+                usable &= self._target.settings.steps(loop_set.dims, dim, size, choices)
         return usable

@@ -290,7 +290,7 @@ class _Search:
         candidates = []
         for steps, loops in fitting:
             moved = dram_bytes(self._levels.trial(steps, loops))
-            for spread in spreads_of(steps, self._cluster.hwcs):
+            for spread in spreads_of(steps, self._cluster.hwcs, self._levels.slices):
                 iterations = busiest_iterations(self._layer, steps, spread, self._target)
                 busy = utilisation(self._layer, iterations, self._cluster.hwcs, self._target)
                 candidates.append(_Candidate(steps, loops, spread, busy, moved))

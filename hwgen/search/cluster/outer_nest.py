@@ -123,6 +123,8 @@ class OuterSpace:
         The numbers of shares along m and along y into which a tile may be divided, and the lanes, for `demand`.
     classed
         Steps in classes (`in_classes`), for a bound that no loops go below; the loops are none that could be taken.
+    usable
+        Says of a dimension and a step whether the hardware has the settings of such tiles; None: of all.
 
     Members
     -------
@@ -141,6 +143,7 @@ class OuterSpace:
         shares: Sequence[tuple[int, int]] = (),
         lanes: Lanes = ONE_LANE,
         classed: bool = False,
+        usable: Callable[[Dim, int], bool] | None = None,
     ) -> None:
         self._layer, self.size, self._most = layer, size, 0
         self._price = BYTES if price is None else price
@@ -151,6 +154,8 @@ class OuterSpace:
         self._lanes, self._shares = lanes, len(shares)
         self._of = constants(layer, bits)
         self._forms = forms()
+        if usable is not None:
+            self._keep(usable)
         orders, marked = np.zeros((2, len(self._forms), 4), np.int64)
         above = np.zeros((len(self._forms), 3, 4), np.int64)
         for number, form in enumerate(self._forms):
@@ -159,6 +164,16 @@ class OuterSpace:
                 marked[number, operand] = form.dims[at]
                 above[number, operand, list(form.dims[:at])] = 1
         self._coded = orders, above, marked
+
+    def _keep(self, usable: Callable[[Dim, int], bool]) -> None:
+        """Keep only the steps that are usable, and only forms with a loop over each axis that must be cut."""
+        kept = []
+        for axis, (dim, table) in enumerate(zip(TILED, self._tables, strict=True)):
+            steps = table[:, STEP].tolist()
+            kept.append(np.array([row for row, step in enumerate(steps[:-1]) if usable(dim, step)], np.int64))
+            if not usable(dim, steps[-1]):
+                self._forms = [form for form in self._forms if axis in form.dims]
+        self._tables = self._tables.only(kept)
 
     def demand(self, most: int) -> None:
         """Keep only tiles that some spread computes in at most this many innermost iterations per reduction step."""

@@ -1,13 +1,16 @@
 """How tiles are spread over the HWCs of a cluster, and the utilisation that results without stalls."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
+from hwgen.ir.document import InputError
 from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
 from hwgen.search.cluster.tile_tables import Span, cut
 from hwgen.search.core.orders import TILED
+from hwgen.search.core.settings import Slices
 from hwgen.search.core.space import Target
 
-__all__ = ["Spread", "busiest_iterations", "grid_of", "shares_of", "spreads_of", "utilisation"]
+__all__ = ["Spread", "busiest_iterations", "grid_of", "shares_of", "spreads_of", "usable_step", "utilisation"]
 
 Spread = dict[Dim, int]
 """Steps of the spread loops over m and y."""
@@ -18,17 +21,45 @@ def shares_of(hwcs: int) -> list[tuple[int, int]]:
     return [(parts, hwcs // parts) for parts in range(1, hwcs + 1) if hwcs % parts == 0]
 
 
-def spreads_of(steps: Mapping[Dim, int], hwcs: int) -> Iterator[Spread]:
-    """The spreads of a tile: over filters, over rows, over both; an empty one if nothing can be cut."""
+def spreads_of(steps: Mapping[Dim, int], hwcs: int, slices: Slices | None = None) -> Iterator[Spread]:
+    """The spreads of a tile: over filters, over rows, over both; an empty one if nothing can be cut.
+
+    Of these only those whose ``slices`` have settings that the hardware has.
+    """
     found = 0
+
+    def usable(spread: Spread) -> bool:
+        return slices is None or all(
+            slices.wrong(dim, steps[dim], spread.get(dim, steps[dim])) is None for dim in TILED
+        )
+
     for filters, rows in shares_of(hwcs):
         wanted: tuple[tuple[Dim, int], ...] = (("m", filters), ("y", rows))
         spread: Spread = {dim: -(-steps[dim] // number) for dim, number in wanted if min(number, steps[dim]) > 1}
-        if len(spread) == sum(number > 1 for _, number in wanted) and spread:
+        if len(spread) == sum(number > 1 for _, number in wanted) and spread and usable(spread):
             found += 1
             yield spread
-    if not found:
+    if not found and usable({}):
         yield {}
+
+
+def usable_step(slices: Slices, hwcs: int) -> Callable[[Dim, int], bool] | None:
+    """Whether some spread of tiles of a step along an axis has settings that the hardware has; None: all have."""
+    if all(map(slices.any_size, TILED)):
+        return None
+    parts: dict[Dim, set[int]] = {"m": {1}, "c": {1}, "y": {1}, "x": {1}}
+    for filters, rows in shares_of(hwcs):
+        parts["m"].add(filters)
+        parts["y"].add(rows)
+
+    @cache
+    def usable(dim: Dim, step: int) -> bool:
+        return any(slices.wrong(dim, step, -(-step // number)) is None for number in parts[dim])
+
+    for dim, extent in slices.layer.extents.items():
+        if dim in TILED and not any(usable(dim, step) for step in range(1, extent + 1)):
+            raise InputError(f"{slices.layer.name}: {slices.wrong(dim, extent, extent)}")
+    return usable
 
 
 def grid_of(layer: Layer, steps: Mapping[Dim, int], spread: Spread) -> dict[Dim, Sequence[Span]]:

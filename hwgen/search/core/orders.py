@@ -190,11 +190,18 @@ class LoopSet:
     tiled : dimensions with a tile loop of any step and an inner loop.
     stepped : dimensions with one loop in the tile loop's place, of any step up to the lanes.
     whole : dimensions with at most one loop, in the inner loop's place.
+    dims : of the loops, outermost first.
     """
 
     tiled: tuple[Dim, ...]
     stepped: tuple[Dim, ...]
     whole: tuple[Dim, ...]
+    dims: tuple[Dim, ...] = ()
+
+    def steps(self, dim: Dim, tile: int, extent: int, lanes: int) -> tuple[int, ...]:
+        """The steps of the loops over a dimension, outermost first, whose tile loop has this step."""
+        inner = min(tile, lanes)
+        return (tile, inner) if dim in self.tiled else (tile,) if dim in self.stepped else (min(extent, lanes),)
 
 
 @dataclass(frozen=True)
@@ -253,4 +260,4 @@ def fixed_order(order: Order, wide: frozenset[Dim] = frozenset()) -> FixedOrder:
         else:
             position += 1
     orders = _with_triples(row, (places["I"], places["W"], places["O"]))
-    return FixedOrder(order, orders, LoopSet(tuple(tiled), tuple(stepped), tuple(whole)), tuple(loops))
+    return FixedOrder(order, orders, LoopSet(tuple(tiled), tuple(stepped), tuple(whole), tuple(dims)), tuple(loops))

@@ -20,6 +20,7 @@ from hwgen.ir.requantisation import RequantisationForm
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.core.axes import KERNEL, PAIR_STATES, Channels, Ranges, Window, channels, ranges, window
 from hwgen.search.core.orders import TILED, LoopSet
+from hwgen.search.core.settings import ANY, Settings
 
 __all__ = [
     "IMPOSSIBLE",
@@ -57,6 +58,7 @@ class Target:
     ports : widths of its ports.
     requantisation : what it does with sums.
     operand_bits : width of operands, of which ``lanes`` are the lanes.
+    settings : what the hardware has of settings.
     """
 
     lanes: Lanes = ONE_LANE
@@ -65,13 +67,21 @@ class Target:
     ports: Ports = NARROW_PORTS
     requantisation: RequantisationForm = "shift"
     operand_bits: int = 8
+    settings: Settings = ANY
 
     @classmethod
     def of(cls, hardware: Hardware | None) -> "Target":
         """The target of a search; the hardware's lanes are not free."""
         if hardware is None:
             return cls()
-        return cls(hardware.shape, True, hardware.bias_words, hardware.ports, hardware.requantisation)
+        return cls(
+            hardware.shape,
+            True,
+            hardware.bias_words,
+            hardware.ports,
+            hardware.requantisation,
+            settings=Settings.of(hardware),
+        )
 
     @property
     def lane_dims(self) -> frozenset[Dim]:
@@ -333,7 +343,8 @@ def runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> t
 def steps_allowed(layer: Layer, target: Target, loop_set: LoopSet | None) -> dict[Dim, NDArray[np.bool_]]:
     """Which steps each tile loop may take, [step]; step 0 never.
 
-    With lanes along c, tiles of c are multiples of them: a channel's place in a tile says which lane has it.
+    With lanes along c, tiles of c are multiples of them: a channel's place in a tile says which lane has it. Of
+    hardware that is fitted to some steps, only these are allowed.
     """
     allowed: dict[Dim, NDArray[np.bool_]] = {}
     for dim in TILED:
@@ -346,5 +357,8 @@ def steps_allowed(layer: Layer, target: Target, loop_set: LoopSet | None) -> dic
             usable &= steps == extent
         if dim == "c" and target.lines:
             usable &= (steps % lane == 0) | (steps == extent)
+        if loop_set is not None:
+            choices = [loop_set.steps(dim, step, extent, lane) for step in np.maximum(steps, 1).tolist()]
+            usable &= target.settings.steps(loop_set.dims, dim, extent, choices)
         allowed[dim] = usable
     return allowed

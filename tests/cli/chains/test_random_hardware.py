@@ -33,8 +33,6 @@ OTHERWISE = (
 """What hardware that is fitted to other layers says: a constant, or the bits of a setting."""
 REASONS = (
     rf"layer\d: {OTHERWISE}",
-    # Tiles of a cluster may be of the fitted size where the layer is not, so that they are searched.
-    rf"layer(\d): no schedule was found that these HWCs run; of the last one: layer\1: {OTHERWISE}",
     rf".*drawn\.onnx: expected layers with weights that drawn_\d+ runs, got (\S+: {OTHERWISE}(; |$))+",
 )
 """Why hardware may not run a drawn layer or network, as the whole message is. Any other refusal is a fault."""
