@@ -155,8 +155,10 @@ def main() -> bool:
     best = {kind: max(speeds, key=lambda speed: speed.per_second) for kind, speeds in measured.items()}
     bare, alone, ours = (best[kind].per_second for kind in ("bare_harness.cpp", "bare_memory.cpp", "cosim"))
     ratio = ours / bare
-    met = ratio >= LEAST_RATIO and ours >= LEAST_CYCLES_PER_SECOND
-    verdict = "met" if met else "MISSED"
+    marks = {
+        f"{LEAST_RATIO} of the first": ratio >= LEAST_RATIO,
+        f"{LEAST_CYCLES_PER_SECOND / 1e6:.0f} million cycles per CPU second": ours >= LEAST_CYCLES_PER_SECOND,
+    }
     print(
         f"{best['cosim'].cycles:,} cycles, outputs checked in every run, best of {ROUNDS}; "
         "million cycles per CPU second:"
@@ -164,7 +166,6 @@ def main() -> bool:
     print(f"  design and harness, bare C++ main   {bare / 1e6:6.2f}")
     print(f"  design alone, memory in C++         {alone / 1e6:6.2f}  (counts nothing, checks nothing)")
     print(f"  cosimulation, native run loop       {ours / 1e6:6.2f}  {ratio:.3f} of the first")
-    print(
-        f"  marks {verdict}: a ratio of {LEAST_RATIO}, {LEAST_CYCLES_PER_SECOND / 1e6:.0f} million cycles per second"
-    )
-    return met
+    for mark, met in marks.items():
+        print(f"  at least {mark}: {'met' if met else 'MISSED'}")
+    return all(marks.values())

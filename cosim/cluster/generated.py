@@ -8,6 +8,7 @@ from cosim.cluster.preparation import WrittenProgram
 from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
 from cosim.hwc.generated import generated_folder, require_listed, verilog_in
+from cosim.simulator.pace import Forecast
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.export.cluster import cluster_digest
 from hwgen.export.cluster_program import ClusterProgramFile, read_words
@@ -43,6 +44,8 @@ class GeneratedCluster:
         stalls: bool,
         dump: Path | None,
         names: Sequence[str],
+        jobs: int = 1,
+        tell: Callable[[Forecast], None] = lambda forecast: None,
         progress: Callable[[LayerResult], None],
     ) -> list[LayerResult]:
         """Run the programs; see `cosimulate_clusters`."""
@@ -56,6 +59,8 @@ class GeneratedCluster:
             written=self.programs,
             verilog=self.verilog,
             names=names,
+            jobs=jobs,
+            tell=tell,
             progress=progress,
         )
 

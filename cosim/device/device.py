@@ -7,7 +7,7 @@ from pathlib import Path
 from hwgen.arch.bus import ID_BITS
 from hwgen.arch.latency import DRAM_QUEUE
 
-__all__ = ["DEPTHS", "DRAM", "DRAM_SIZES", "HARNESS", "LONG", "VERY_LONG", "Device", "dram_depth"]
+__all__ = ["DEPTHS", "DRAM", "DRAM_SIZES", "HARNESS", "Device", "dram_depth"]
 
 HARNESS = Path(__file__).resolve().parents[1] / "harness"
 DRAM = tuple(f"dram/{name}.sv" for name in ("dram", "dram_counters", "open_rows", "descriptor_runs", "axi_rules"))
@@ -16,10 +16,6 @@ DRAM_SIZES = {"MasterIdBits": ID_BITS, "DramQueue": DRAM_QUEUE}
 """What a harness has to know of it and of the AXI port of a DMA."""
 DEPTHS = (18, 20, 22, 24)
 """log2 of the words of a simulated DRAM: a few sizes only, so that one build serves many layers."""
-LONG = 1_000_000
-"""Cycles of an HWC from which on a fast build pays: it takes 6 s more, and saves 5 us a cycle."""
-VERY_LONG = 100_000_000
-"""Cycles from which on a profiled build pays, too: it takes 15 s more, and saves a fifth, 0.15 us a cycle."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.device.device import LONG, VERY_LONG
 from cosim.device.job import Outcome
 from cosim.device.result import LayerResult
 from cosim.hwc.comparison import judge
@@ -20,8 +19,10 @@ from cosim.hwc.divergence import divergences
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import LayerData, requantisation_for
 from cosim.hwc.preparation import Run, prepare, rehearsal
-from cosim.hwc.runner import Bench, build_profiled, run_jobs
+from cosim.hwc.runner import Bench, build_profiled, depth_for, hwc_is_built, run_jobs
+from cosim.simulator.pace import Forecast, hwc_paces, soonest, total
 from cosim.simulator.verilator import REHEARSED_CYCLES
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.export.cached import generated
 from hwgen.ir.document import write_atomically
 from hwgen.ir.hardware import Hardware
@@ -30,10 +31,13 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.model.hwc.cycles import least_cycles
+from hwgen.model.nest.one_level import predict
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer"]
 
+FAST = ("verilator_fast", "verilator_profiled")
+"""Builds for long runs."""
 EXPLAINED = 3
 """Layers of one HWC whose differences are traced: it takes a run of its own for each port, at least."""
 
@@ -51,6 +55,7 @@ def cosimulate(
     dump: Path | None = None,
     waves: Path | None = None,
     fast: bool | None = None,
+    tell: Callable[[Forecast], None] = lambda forecast: None,
     progress: Callable[[LayerResult], None] = lambda result: None,
 ) -> list[LayerResult]:
     """Run each schedule on the hardware and compare counts and output; results in the order of ``schedules``.
@@ -65,12 +70,13 @@ def cosimulate(
     bench : see `run_jobs`.
     seed : of the test data, the stalls and the unused bytes; the same seed gives the same runs.
     streams : for each schedule a number that, with the seed, gives its random numbers; by default its place.
-    jobs : simulators at a time.
+    jobs : simulators at a time, at most.
     stalls : grants and responses are withheld at random.
     dump : folder for inputs, weights, biases and outputs of each layer.
     waves : folder for the waveforms, one file per layer.
-    fast : build for long runs; else build in less time, with the design's assertions on. None: by how many cycles
-        the layers take, see `cosim.device.device.LONG`.
+    fast : build for long runs; else build in less time, with the design's assertions on. None: whatever is soonest
+        done, see `cosim.simulator.pace`.
+    tell : called with what the wait will be, before anything is built.
     progress : called with each result as it arrives.
     """
     numbers = range(len(schedules)) if streams is None else streams
@@ -93,6 +99,7 @@ def cosimulate(
         dump=dump,
         waves=waves,
         fast=fast,
+        tell=tell,
         progress=progress,
     )
 
@@ -125,6 +132,7 @@ def cosimulate_programs(
     waves: Path | None = None,
     fast: bool | None = None,
     names: Sequence[str] | None = None,
+    tell: Callable[[Forecast], None] = lambda forecast: None,
     progress: Callable[[LayerResult], None] = lambda result: None,
 ) -> list[LayerResult]:
     """The same for what is compiled already; see `cosimulate`.
@@ -136,6 +144,14 @@ def cosimulate_programs(
         groups[one.verilog].append(index)
     names = names or file_names([one.program.schedule.layer.name for one in programs])
     results: dict[int, LayerResult] = {}
+    blocks = {
+        verilog: _OneBlock(verilog, simulator, bench, jobs, fast, dump, waves, names, progress) for verilog in groups
+    }
+    forecasts = {
+        verilog: block.forecast([programs[index].program for index in groups[verilog]])
+        for verilog, block in blocks.items()
+    }
+    tell(total(list(forecasts.values())))
     with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as images:
         for verilog, indices in groups.items():
             runs = [
@@ -151,8 +167,7 @@ def cosimulate_programs(
                 )
                 for index in indices
             ]
-            block = _OneBlock(verilog, simulator, bench, jobs, fast, dump, waves, names, progress)
-            results.update(block.results(runs))
+            results.update(blocks[verilog].results(runs, forecasts[verilog]))
     return [results[index] for index in range(len(programs))]
 
 
@@ -170,7 +185,22 @@ class _OneBlock:
     names: Sequence[str]
     progress: Callable[[LayerResult], None]
 
-    def results(self, runs: list[Run]) -> dict[int, LayerResult]:
+    def forecast(self, programs: Sequence[Program]) -> Forecast:
+        """What is to be built, and how long it all takes."""
+        depth = depth_for(self.simulator, max(program.layout.size for program in programs) // WORD_BYTES)
+        parameters = programs[0].parameters
+        ports = (parameters.ports.I, parameters.ports.W, parameters.ports.O)
+        paces = hwc_paces(parameters.lanes.product)
+        ways = (self.simulator,) if self.fast is False or not self._in_native_loop else ("verilator", *FAST)
+        paces = {name: paces[name] for name in (FAST if self.fast and self._in_native_loop else ways)}
+        return soonest(
+            paces,
+            [least_cycles(predict(program.schedule)) for program in programs],
+            processes=self.jobs,
+            built=lambda name: hwc_is_built(self.text, depth, ports, name),
+        )
+
+    def results(self, runs: list[Run], forecast: Forecast) -> dict[int, LayerResult]:
         """Simulate and judge: results by the runs' index."""
         results: dict[int, LayerResult] = {}
         different: list[tuple[Run, Outcome]] = []
@@ -188,11 +218,9 @@ class _OneBlock:
             self.progress(result)
 
         longest_first = sorted(runs, key=lambda run: -run.prediction.iterations)
-        fast = self.fast
-        cycles = sum(least_cycles(run.prediction) for run in runs)
-        if fast is None and cycles > LONG:
-            fast = True
-        if fast and cycles > VERY_LONG and self._in_native_loop:
+        # What is built already may serve, where nothing has to be.
+        fast = True if forecast.simulator in FAST else self.fast
+        if forecast.simulator == "verilator_profiled":
             largest = max(runs, key=lambda run: len(run.job.image))
             build_profiled(self.text, rehearsal(largest.program, REHEARSED_CYCLES))
         for batch in [longest_first] if self.waves is None else [[run] for run in runs]:
@@ -201,7 +229,7 @@ class _OneBlock:
                 [run.job for run in batch],
                 simulator=self.simulator,
                 bench=self.bench,
-                processes=self.jobs,
+                processes=forecast.processes,
                 waves=None if self.waves is None else self.waves / f"{self.names[batch[0].index]}.fst",
                 fast=fast,
                 on_result=arrived,

@@ -25,7 +25,7 @@ from hwgen.tools.processes import stop
 from hwgen.tools.toolchain import Simulator as Tool
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["Bench", "build_profiled", "depth_for", "hwc_device", "run_jobs"]
+__all__ = ["Bench", "build_profiled", "depth_for", "hwc_device", "hwc_is_built", "run_jobs"]
 
 Bench = Literal["native", "gpi", "bus"]
 """What is around the HWC: the harness in HDL, with the clock from the run loop that is linked into Verilator's
@@ -100,6 +100,11 @@ def _chosen(name: Tool, device: Device, *, fast: bool | None) -> Simulator:
         if better is not None and (better.has(device, "bench") or (fast and way == "fast")):
             return better
     return SIMULATORS[name]
+
+
+def hwc_is_built(verilog: str, depth_log2: int, ports: tuple[int, int, int], simulator: str) -> bool:
+    """Whether a simulator of this name has built an HWC for `run_jobs`; see `hwc_device`."""
+    return SIMULATORS[simulator].has(hwc_device(verilog, depth_log2, ports), "bench")
 
 
 def build_profiled(verilog: str, rehearsal: Job) -> None:

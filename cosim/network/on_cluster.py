@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import INTERRUPT_CYCLES
 from cosim.cluster.simulated import SimulatedCluster
-from cosim.device.device import LONG, dram_depth
+from cosim.device.device import dram_depth
 from cosim.device.dram import Region
 from cosim.device.judge import compared, different_elements, run_failures, unwanted
 from cosim.device.result import LayerResult, NodeResult
@@ -20,6 +20,7 @@ from cosim.hwc.results import dump_layer
 from cosim.network.nodes import compared_vector
 from cosim.network.on_hwc import RanLayer
 from cosim.network.run import LayerSample, NetworkRun, run_program
+from cosim.simulator.pace import Forecast, cluster_paces, soonest
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
@@ -85,6 +86,7 @@ def run_clustered(
     *,
     stalls: bool = False,
     fast: bool | None = None,
+    tell: Callable[[Forecast], None] = lambda forecast: None,
     progress: Callable[[], None] = lambda: None,
 ) -> tuple[list[RanProgram], list[Values]]:
     """Run the network on every image: the programs, and every tensor that the host had or that came of them.
@@ -95,14 +97,16 @@ def run_clustered(
         others are what outputs are compared with.
     folder : gets the operands and outputs of the layers, as `cosim.hwc.results.dump_layer` writes them.
     stalls : random stalls at every channel to the DRAM and every port of the TCDM.
-    fast : see `cosim.cluster.results.cosimulate_clusters`.
+    fast, tell : see `cosim.cluster.results.cosimulate_clusters`.
     progress : called after each layer and image.
     """
     cluster = plan.hardware.cluster
     timing = (cluster and cluster.dram) or Dram()
     machine = plan.stretches[0].program.hardware
     times = [stretch.program.part_times(timing) for stretch in plan.stretches]
-    long = len(images) * sum(whole.total for _, whole in times) > LONG if fast is None else fast
+    forecast = soonest(cluster_paces(machine.hwcs), [len(images) * sum(whole.total for _, whole in times)])
+    tell(forecast)
+    long = forecast.simulator == "verilator_fast" if fast is None else fast
     model = load_cluster(machine, dram_log2=dram_depth(plan.size // WORD_BYTES + 1), fast=long)
     one = _Runner(graph, plan, model, timing, times, len(images), stalls, folder, progress)
     ran: list[RanProgram] = []

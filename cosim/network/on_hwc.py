@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cosim.device.result import LayerResult, NodeResult
 from cosim.hwc.results import RunnableProgram, cosimulate_programs
+from cosim.simulator.pace import Forecast
 from hwgen.export.cached import generated
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.golden.quantised.sums import planes
@@ -62,6 +63,7 @@ def run_network(
     *,
     simulator: Simulator = "verilator",
     jobs: int = 1,
+    tell: Callable[[Forecast], None] = lambda forecast: None,
     progress: Callable[[], None] = lambda: None,
 ) -> list[RanLayer]:
     """Simulate every layer on every image, the layers of an image one after the other.
@@ -70,7 +72,7 @@ def run_network(
     ----------
     images : all tensors of each image by name, as the integer reference has them.
     folder : gets the operands and outputs of the layers, as `cosim.hwc.results.dump_layer` writes them.
-    simulator, jobs : see `cosimulate_programs`.
+    simulator, jobs, tell : see `cosimulate_programs`.
     progress : called after each layer and image.
     """
     parameters = [_parameters(one) for one in plan.layers]
@@ -81,7 +83,7 @@ def run_network(
         contents = {"input": _input(plan.layers[at], images[image]), **parameters[at]}
         programs.append(RunnableProgram(program, generated(program.parameters), index, contents))
     results = cosimulate_programs(
-        programs, simulator=simulator, jobs=jobs, dump=folder, progress=lambda result: progress()
+        programs, simulator=simulator, jobs=jobs, dump=folder, tell=tell, progress=lambda result: progress()
     )
     names = file_names([one.program.schedule.layer.name for one in programs])
     ran = []

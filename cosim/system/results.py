@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from cosim.device.job import Job, Unit
 from cosim.device.judge import Expected
 from cosim.device.result import LayerResult
 from cosim.hwc.layer_data import expected_output, random_data
+from cosim.simulator.pace import Forecast
 from cosim.system.model import load_system
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
@@ -155,6 +156,8 @@ def cosimulate_systems(
     stalls: bool = False,
     timing: Dram | None = None,
     fast: bool | None = None,
+    jobs: int = 1,
+    tell: Callable[[Forecast], None] = lambda forecast: None,
     progress: Callable[[LayerResult], None] = lambda result: None,
 ) -> list[LayerResult]:
     """Run each schedule, shared out to the clusters, and compare counts and output; see `cosimulate_clusters`."""
@@ -163,7 +166,15 @@ def cosimulate_systems(
         for index, one in enumerate(schedules)
     ]
 
-    def load(parameters: SystemParameters, *, dram_log2: int, fast: bool) -> SimulatedCluster:
-        return load_system(parameters, dram_log2=dram_log2, fast=fast, slow=stalls or not fast)
+    return run_tasks(
+        tasks,
+        partial(_load, stalls=stalls),
+        fast=fast,
+        jobs=jobs,
+        tell=tell,
+        arrived=lambda index, outcome, result: progress(result),
+    )
 
-    return run_tasks(tasks, load, fast=fast, arrived=lambda index, outcome, result: progress(result))
+
+def _load(parameters: SystemParameters, *, stalls: bool, dram_log2: int, fast: bool) -> SimulatedCluster:
+    return load_system(parameters, dram_log2=dram_log2, fast=fast, slow=stalls or not fast)

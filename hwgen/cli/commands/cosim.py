@@ -11,6 +11,7 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult, NodeResult
 from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
+from cosim.simulator.pace import Forecast
 from cosim.system.results import cosimulate_systems
 from hwgen.api.arguments import claim_folder, is_given
 from hwgen.api.work import Work, balance_data, left_out, save_works, work_of
@@ -28,10 +29,13 @@ from hwgen.ir.names import file_names
 from hwgen.model.cluster.levels import is_for_cluster
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
+__all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results", "tell_wait"]
 
 Sim = Annotated[Simulator, typer.Option("--sim", help="Which simulator runs the Verilog.")]
-Jobs = Annotated[int, jobs_option("Number of simulators that run at a time.")]
+Jobs = Annotated[
+    int,
+    jobs_option("Simulators that run at a time, at most; 0: as many as there are processors.", all_by_default=True),
+]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Seed of the random operands and stalls.")
 ]
@@ -74,7 +78,7 @@ def cosim(
     slack: SlackOption = None,
     partial: Partial = False,
     simulator: Sim = "verilator",
-    jobs: Jobs = 1,
+    jobs: Jobs = 0,
     seed: Seed = 0,
     stalls: Stalls = False,
     dump: Dump = None,
@@ -175,7 +179,7 @@ def _run_generated(
         raise InputError(f"{folder}: expected a folder with programs for HWCs or clusters")
     if clusters:
         _require_verilator(simulator, waves=waves)
-    note(f"{simulator}: {number} programs of {folder}; the first run builds the simulator")
+    note(f"{simulator}: {number} programs of {folder}")
     with progress(number, "cosimulating") as step:
         found = cosimulate_programs(
             programs,
@@ -186,12 +190,16 @@ def _run_generated(
             dump=dump,
             waves=(dump or Path("waves")) if waves else None,
             names=[next(names) for _ in programs],
+            tell=tell_wait,
             progress=lambda result: step(),
         )
         on_clusters = []
         for one in clusters:
             own = [next(names) for _ in one.schedules]
-            on_clusters += one.run(seed=seed, stalls=stalls, dump=dump, names=own, progress=lambda result: step())
+            on_clusters += one.run(
+                seed=seed, stalls=stalls, dump=dump, names=own, jobs=jobs, tell=tell_wait,
+                progress=lambda result: step(),
+            )  # fmt: skip
     return [results for results in (found, on_clusters) if results]
 
 
@@ -212,7 +220,7 @@ def run(
     sharing: Sharing | None = None,
 ) -> list[LayerResult]:
     """Cosimulate the work with a progress bar. Waveforms go into the folder ``waves``."""
-    note(f"{simulator}: {len(work.schedules)} layers; the first run builds the simulator")
+    note(f"{simulator}: {len(work.schedules)} layers")
     with progress(len(work.schedules), "cosimulating") as step:
         if sharing is not None:
             return cosimulate_systems(
@@ -222,6 +230,8 @@ def run(
                 sharing.partition,
                 seed=seed,
                 stalls=stalls,
+                jobs=jobs,
+                tell=tell_wait,
                 progress=lambda result: step(),
             )
         if work.on_cluster:
@@ -230,7 +240,9 @@ def run(
                 work.hardware,
                 seed=seed,
                 stalls=stalls,
+                jobs=jobs,
                 dump=dump,
+                tell=tell_wait,
                 progress=lambda result: step(),
             )
         return cosimulate(
@@ -242,8 +254,15 @@ def run(
             stalls=stalls,
             dump=dump,
             waves=waves,
+            tell=tell_wait,
             progress=lambda result: step(),
         )
+
+
+def tell_wait(forecast: Forecast) -> None:
+    """Say how long the simulation will take, about."""
+    if forecast.cycles:
+        note(f"{forecast}")
 
 
 def save_results(path: Path, document: object) -> None:

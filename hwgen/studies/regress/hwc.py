@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from cosim.device.device import HARNESS, LONG, VERY_LONG
+from cosim.device.device import HARNESS
 from cosim.device.result import LayerResult
 from cosim.hwc.layer_data import randomly_requantised
 from cosim.hwc.preparation import rehearsal
 from cosim.hwc.results import cosimulate
 from cosim.hwc.runner import build_profiled, depth_for, hwc_device
-from cosim.simulator.registry import simulator_for
+from cosim.simulator.pace import hwc_paces, soonest
+from cosim.simulator.registry import SIMULATORS
 from cosim.simulator.verilator import REHEARSED_CYCLES
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
@@ -328,11 +329,12 @@ def build_rows(rows: Sequence[Row]) -> dict[str, Any]:
     text, ports = generated(parameters), parameters.ports
     cycles = sum(row.least_cycles for row in rows)
     for depth, program in sorted(programs.items(), key=lambda item: item[0]):
-        if cycles > VERY_LONG:
+        device = hwc_device(text, depth, (ports.I, ports.W, ports.O))
+        name = soonest(hwc_paces(parameters.lanes.product), [cycles]).simulator
+        if name == "verilator_profiled":
             build_profiled(text, rehearsal(program, REHEARSED_CYCLES))
         else:
-            device = hwc_device(text, depth, (ports.I, ports.W, ports.O))
-            simulator_for("verilator", fast=cycles > LONG).build(device, "bench")
+            SIMULATORS[name].build(device, "bench")
     return {}
 
 

@@ -14,7 +14,7 @@ from cosim.network.on_cluster import RanProgram, run_clustered
 from cosim.network.on_hwc import RanLayer, network_values, run_network
 from hwgen.api.arguments import claim_folder
 from hwgen.api.machines import read_hardware
-from hwgen.cli.commands.cosim import Jobs, Sim, print_failures
+from hwgen.cli.commands.cosim import Jobs, Sim, print_failures, tell_wait
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std, judgement, runtime_document
 from hwgen.cli.commands.network.pictures import pixels_from
@@ -121,7 +121,7 @@ def run(
     std: Std = None,
     seed: Seed = None,
     simulator: Sim = "verilator",
-    jobs: Jobs = 1,
+    jobs: Jobs = 0,
     resident: ResidentOption = False,
     as_json: Json = False,
 ) -> int:
@@ -137,8 +137,8 @@ def run(
     claim_folder(output)
     machine = read_hardware(hardware)
     assert machine is not None
-    if machine.cluster is not None and (simulator != "verilator" or jobs != 1):
-        raise InputError("--sim, -j: expected verilator and 1 with a cluster, whose programs run in this process")
+    if machine.cluster is not None and simulator != "verilator":
+        raise InputError("--sim: expected verilator with a cluster")
     if machine.cluster is None and resident:
         raise InputError(f"--resident: expected a cluster, got the HWC {machine.name}")
     note(f"reading {model}")
@@ -155,14 +155,16 @@ def run(
         raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
     beside = run_beside(model, graph, arrays, where)
     tensors = [execute(graph, image) for image in images(graph, arrays, count)]
-    note(f"{simulator}: {len(plan.layers)} layers; the first run builds the simulator")
+    note(f"{simulator}: {len(plan.layers)} layers")
     programs: list[RanProgram] = []
     with progress(len(plan.layers) * count, "cosimulating") as step:
         if isinstance(plan, ClusterPlan):
-            programs, values = run_clustered(graph, plan, tensors, output / "layers", progress=step)
+            programs, values = run_clustered(graph, plan, tensors, output / "layers", tell=tell_wait, progress=step)
             ran = [layer for program in programs for layer in program.layers]
         else:
-            ran = run_network(plan, tensors, output / "layers", simulator=simulator, jobs=jobs, progress=step)
+            ran = run_network(
+                plan, tensors, output / "layers", simulator=simulator, jobs=jobs, tell=tell_wait, progress=step
+            )
             values = [
                 network_values(graph, one, [layer for layer in ran if layer.image == at])
                 for at, one in enumerate(tensors)
