@@ -1,3 +1,62 @@
-"""hwgen: convolution schedules with proven traffic, and the hardware that runs them with exactly that traffic."""
+"""hwgen: convolution schedules with proven traffic, and the hardware that runs them with exactly that traffic.
+
+What a script or a notebook needs has a name here; each is imported when it is first asked for. From a network to
+checked hardware it is one way, and every call is a part of it::
+
+    network = hwgen.load("my.yaml")                      # or .onnx, a built-in name, [hwgen.Layer(...)]
+    hw = hwgen.hardware("hwc")                           # a built-in name, a file, the keys of one
+    plan = hwgen.schedule(network, hw, buffer="1KiB")    # the best schedule of each layer
+    plan.cycles, plan.bytes, plan.utilisation            # what the model says: the same as hwgen.predict(plan)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hwgen.api.machines import hardware as hardware
+    from hwgen.api.names import Hardware as Hardware
+    from hwgen.api.names import InputError as InputError
+    from hwgen.api.names import Layer as Layer
+    from hwgen.api.names import ToolError as ToolError
+    from hwgen.api.nests import Nest as Nest
+    from hwgen.api.networks import Network as Network
+    from hwgen.api.networks import load as load
+    from hwgen.api.predictions import predict as predict
+    from hwgen.api.progress import progress as progress
+    from hwgen.api.results import Difference as Difference
+    from hwgen.api.scheduling.plan import Plan as Plan
+    from hwgen.api.scheduling.request import schedule as schedule
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "Difference": "results",
+    "Hardware": "names",
+    "InputError": "names",
+    "Layer": "names",
+    "Nest": "nests",
+    "Network": "networks",
+    "Plan": "scheduling.plan",
+    "ToolError": "names",
+    "hardware": "machines",
+    "load": "networks",
+    "predict": "predictions",
+    "progress": "progress",
+    "schedule": "scheduling.request",
+}
+"""The module in `hwgen.api` of each name."""
+
+__all__ = ["Difference", "Hardware", "InputError", "Layer", "Nest", "Network", "Plan", "ToolError", "hardware",
+           "load", "predict", "progress", "schedule"]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'hwgen' has no attribute {name!r}")
+    found: object = getattr(import_module(f"hwgen.api.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

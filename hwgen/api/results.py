@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -26,6 +26,11 @@ class Figure:
 
     svg: str
     png: bytes
+
+    @classmethod
+    def of(cls, files: Mapping[str, bytes]) -> "Figure":
+        """The figure of its files by suffix."""
+        return cls(files["svg"].decode(), files["png"])
 
     def save(self, path: str | Path) -> Path:
         """Write it; the suffix, ``.svg`` or ``.png``, says as which of both."""

@@ -10,9 +10,9 @@ import typer
 
 from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
+from hwgen.api.depth_first import dram_port
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
-from hwgen.cli.pipelines import dram_port
 from hwgen.ir.document import json_text, write_atomically
 from hwgen.lower.pipeline.lowering import MACS
 from hwgen.lower.pipeline.program import KINDS

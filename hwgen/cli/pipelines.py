@@ -1,28 +1,15 @@
-"""What commands that take a depth-first solution share: the file, its pipelines, what is predicted of them."""
+"""What commands that take a depth-first solution share: options, and what is predicted of it, as a table."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from hwgen.api.arguments import is_given
-from hwgen.arch.dram import DramPort
-from hwgen.arch.hardware_file import load_hardware
-from hwgen.arch.pipeline import MoverParameters, PipelineParameters
-from hwgen.cli.console import print_json, print_table
+from hwgen.api.depth_first import MACS, StackPrediction
+from hwgen.cli.console import print_table
 from hwgen.cli.names import hardware_names
-from hwgen.ir.builtin import named_file
-from hwgen.ir.document import InputError
-from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
-from hwgen.lower.pipeline.images import layout_of
-from hwgen.lower.pipeline.lowering import MACS, lower_stack
-from hwgen.lower.pipeline.program import KINDS, PipelineProgram
-from hwgen.lower.pipeline.solution import is_solution, read_solution
-from hwgen.lower.pipeline.tiles import plan_stack
-from hwgen.model.pipeline.cost import stack_cost
 
-__all__ = ["DramOption", "MacsOption", "dram_port", "predict_stacks", "solution_file", "stack_parameters"]
+__all__ = ["DramOption", "MacsOption", "print_stack_prediction"]
+
 
 MacsOption = Annotated[
     int | None,
@@ -44,103 +31,16 @@ DramOption = Annotated[
     ),
 ]
 
-FRONT_FILE = "front.yaml"
-"""What ``depth-first`` writes without --memory."""
 
-
-def dram_port(name: str | None) -> DramPort | None:
-    """The DRAM and the AXI port of a cluster, by its hardware's file or built-in name; None without one."""
-    if name is None:
-        return None
-    cluster = load_hardware(named_file("hardware", name)).cluster
-    if cluster is None:
-        raise InputError(f"--dram: expected the hardware of a cluster, got {name}")
-    return DramPort.of(cluster)
-
-
-def solution_file(
-    names: Sequence[str], macs: int | None, unfit: Mapping[str, object], *, dram: str | None = None
-) -> Path | None:
-    """The depth-first solution among a command's arguments, as a file or the folder that it is in; None without one.
-
-    ``unfit``: options that do not apply to a solution, by name. Raises `InputError` if one of them is given.
-    """
-    path = Path(names[0]) if len(names) == 1 else None
-    if path is not None and path.is_dir():
-        path = _solution_in(path)
-    if path is None or not is_solution(path):
-        if macs is not None:
-            raise InputError("--macs: expected with a depth-first solution")
-        if dram is not None:
-            raise InputError("--dram: expected with a depth-first solution")
-        return None
-    for option, value in unfit.items():
-        if is_given(value):
-            raise InputError(f"{option}: not for a depth-first solution, got {path}")
-    return path
-
-
-def _solution_in(folder: Path) -> Path | None:
-    """The solution in a folder that ``depth-first`` wrote; None if there is none."""
-    files = sorted(folder.glob("*.yaml"))
-    found = [path for path in files if is_solution(path)]
-    if len(found) > 1:
-        raise InputError(f"{folder}: expected one depth-first solution, got {', '.join(path.name for path in found)}")
-    if not found and [path.name for path in files] == [FRONT_FILE]:
-        raise InputError(
-            f"{folder / FRONT_FILE}: a front of many solutions; for one of them: "
-            "hwgen depth-first NET --memory SIZE -o DIR"
-        )
-    return found[0] if found else None
-
-
-def stack_parameters(path: Path, macs: int | None) -> list[tuple[str, PipelineParameters]]:
-    """Name of each stack of a solution, and what its pipeline is generated for."""
-    solution = read_solution(path)
-    return [
-        (solution.name(stack), lower_stack(plan_stack(solution, stack), None, macs=macs or MACS).parameters)
-        for stack in solution.stacks
-    ]
-
-
-def predict_stacks(path: Path, *, macs: int | None, dram: str | None = None, as_json: bool) -> None:
-    """Print what every stack of a solution moves, holds and takes: memory, traffic by kind, cycles.
-
-    ``dram``: the hardware whose DRAM the pipelines are on; None: their streams never stall.
-    """
-    solution, port = read_solution(path), dram_port(dram)
-    movers = None if port is None else MoverParameters(port.axi_bits)
-    entries: list[dict[str, Any]] = []
-    for stack in solution.stacks:
-        program = lower_stack(plan_stack(solution, stack), None, macs=macs or MACS, movers=movers)
-        cost, traffic = stack_cost(solution.graph, stack), solution.traffic(stack)
-        weights = cost.weights if solution.weights == "resident" else 0
-        entries.append({
-            "stack": solution.name(stack),
-            "factor": stack.factor,
-            "memory": {"rings": cost.ring_elements, "in_flight": cost.in_flight, "weights": weights},
-            "traffic": {kind: getattr(traffic, kind) for kind in (*KINDS, "weights")},
-            "total_bytes": traffic.total,
-            "cycles": _cycles(program, port),
-        })  # fmt: skip
-    total = sum(entry["total_bytes"] for entry in entries)
-    cycles = sum(entry["cycles"] for entry in entries)
-    if as_json:
-        print_json({"file": str(path), "stacks": entries, "total_bytes": total, "cycles": cycles})
-        return
+def print_stack_prediction(found: StackPrediction) -> None:
+    """Print what every stack holds, moves and takes."""
     rows: list[list[object]] = [
-        [entry["stack"], entry["factor"], *entry["memory"].values(), *entry["traffic"].values(), entry["total_bytes"],
-         entry["cycles"]]
-        for entry in entries
+        [one["stack"], one["factor"], *one["memory"].values(), *one["traffic"].values(), one["total_bytes"],
+         one["cycles"]]
+        for one in found.stacks
     ]  # fmt: skip
-    rows.append(["all", None, *[None] * (3 + len(KINDS) + 1), total, cycles])
-    kinds = [kind.replace("_", " ") for kind in (*KINDS, "weights")]
+    kinds = [kind.replace("_", " ") for kind in found.stacks[0]["traffic"]]
+    rows.append(["all", None, *[None] * (3 + len(kinds)), found.bytes, found.cycles])
     columns = ["stack", "tiles", "rings", "in flight", "resident weights", *kinds, "bytes", "cycles"]
-    title = f"Depth-first execution of {solution.network.network} ({path}), in bytes"
+    title = f"Depth-first execution of {found.network} ({found.file}), in bytes"
     print_table(title, columns, rows, wide=["in flight", *kinds])
-
-
-def _cycles(program: PipelineProgram, port: DramPort | None) -> int:
-    if port is None:
-        return predict_run(program)
-    return predict_on_dram(program, layout_of(program), port.dram)

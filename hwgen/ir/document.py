@@ -81,6 +81,19 @@ class Value(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
+    def __init__(self, /, **data: Any) -> None:
+        """Make a value from code; raises `InputError` with the line that a file with these keys has."""
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            name = data.get("name")
+            where = f"{self.called} {name}" if isinstance(name, str) else self.called
+            telling = _telling(error.errors(include_url=False))
+            raise InputError(f"{where}: {_violation(type(self), data, telling)}") from None
+
+    # Files are validated without it: pydantic takes it for its own.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
 
 def _named(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):

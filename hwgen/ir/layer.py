@@ -1,8 +1,8 @@
 """One layer of a network: the loop extents, strides, padding and groups of a convolution."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -119,6 +119,27 @@ class Layer(Shape):
 
     op: Literal["conv", "depthwise_conv", "fc"] = "conv"
     requantisation: GivenRequantisation | None = None
+
+    if TYPE_CHECKING:  # as a table may say it: the fields are what becomes of that
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            input_channels: int,
+            output_channels: int,
+            input_height: int,
+            input_width: int,
+            kernel: int | Sequence[int],
+            op: Literal["conv", "depthwise_conv", "fc"] = "conv",
+            stride: int | Sequence[int] = 1,
+            padding: int | str | Sequence[int] = 0,
+            output_height: int | None = None,
+            output_width: int | None = None,
+            groups: int = 1,
+            batch: int = 1,
+            requantisation: GivenRequantisation | None = None,
+        ) -> None: ...
 
     @model_serializer(mode="wrap")
     def _said(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -14,14 +14,16 @@ from cosim.hwc.results import cosimulate, cosimulate_programs
 from cosim.simulator.pace import Forecast
 from cosim.system.results import cosimulate_systems
 from hwgen.api.arguments import claim_folder, is_given
+from hwgen.api.depth_first import solution_file
+from hwgen.api.sharing import Sharing, sharing_of
 from hwgen.api.work import Work, balance_data, left_out, save_works, work_of
-from hwgen.cli.clusters import ClustersOption, PartitionOption, Sharing, sharing_of
+from hwgen.cli.clusters import ClustersOption, PartitionOption
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, printable, progress
 from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import jobs_option
 from hwgen.cli.names import set_names
 from hwgen.cli.pipeline_runs import cosim_stacks
-from hwgen.cli.pipelines import DramOption, MacsOption, solution_file
+from hwgen.cli.pipelines import DramOption, MacsOption
 from hwgen.cli.workload import BufferOption, HardwareOption, ObjectiveOption, PerLayer, SlackOption, tell_set
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, json_text, write_atomically

@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from hwgen.api.arguments import size_text
+from hwgen.api.depth_first import solution_file, stack_parameters
 from hwgen.api.work import Work, fitted_works, left_out, work_of
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.coverage import Partial
-from hwgen.cli.pipelines import MacsOption, solution_file, stack_parameters
+from hwgen.cli.pipelines import MacsOption
 from hwgen.cli.stages import stages
 from hwgen.cli.workload import (
     BufferOption,

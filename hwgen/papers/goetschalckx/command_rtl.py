@@ -6,8 +6,8 @@ from typing import Any
 import typer
 
 from hwgen.api.arguments import claim_folder
+from hwgen.api.depth_first import dram_port
 from hwgen.cli.console import note, printable, progress
-from hwgen.cli.pipelines import dram_port
 from hwgen.papers.answer import answer_rtl
 from hwgen.papers.goetschalckx.pipelines import PipelineRow, pipeline_claims, pipeline_lines
 from hwgen.papers.own_cluster_rtl import DEFAULT

@@ -9,8 +9,9 @@ import typer
 
 from hwgen.api.arguments import require_folder
 from hwgen.api.schedule_files import load_schedules
+from hwgen.api.sharing import sharing_of
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.cli.clusters import ClustersOption, sharing_of
+from hwgen.cli.clusters import ClustersOption
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
 from hwgen.cli.names import hardware_names
 from hwgen.ir.builtin import named_file

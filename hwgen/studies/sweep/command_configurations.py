@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from hwgen.api.arguments import buffer_sizes
 from hwgen.api.machines import read_hardware
+from hwgen.api.scheduling.busy import lanes_of
 from hwgen.arch.hwc import ALONG_X
-from hwgen.cli.commands.schedule.utilisation import lanes_of
 from hwgen.cli.workload import MOST_SLACK
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Cluster

@@ -3,9 +3,9 @@
 import typer
 
 from hwgen.api.arguments import buffer_sizes
+from hwgen.api.depth_first import dram_port
 from hwgen.cli.commands.depth_first import connected_network
 from hwgen.cli.console import printable
-from hwgen.cli.pipelines import dram_port
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.lowering import MACS
 from hwgen.model.pipeline.graph import Graph

@@ -8,9 +8,11 @@ from typing import Annotated, Literal
 import typer
 
 from hwgen.api.arguments import claim_folder
+from hwgen.api.depth_first import solution_file
+from hwgen.api.sharing import sharing_of
 from hwgen.api.work import Work, balance_data, fitted_works, left_out, work_of
 from hwgen.arch.hwc import HwcParameters
-from hwgen.cli.clusters import ClustersOption, PartitionOption, sharing_of
+from hwgen.cli.clusters import ClustersOption, PartitionOption
 from hwgen.cli.commands.generate.clusters import make_clusters, print_clusters
 from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file, write_made
 from hwgen.cli.commands.generate.networks import generate_network, network_on, require_whole
@@ -19,7 +21,7 @@ from hwgen.cli.commands.generate.systems import make_systems, print_systems
 from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.coverage import Partial
 from hwgen.cli.operands import Operands, OperandsOption, read_operands
-from hwgen.cli.pipelines import MacsOption, solution_file
+from hwgen.cli.pipelines import MacsOption
 from hwgen.cli.workload import (
     BufferOption,
     FittedOption,

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from hwgen.api.sharing import Sharing
 from hwgen.api.work import Work
 from hwgen.arch.system import SystemParameters
-from hwgen.cli.clusters import Sharing
 from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file
 from hwgen.cli.console import print_table
 from hwgen.export.cached import generated_system

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.level import LOCAL
-from hwgen.ir.schedule import Loop, Schedule
+from hwgen.ir.schedule import Schedule
 from hwgen.report import STYLE
 from hwgen.report.charts import chart_script
+from hwgen.report.nest import nest_text
 from hwgen.studies.sweep.report.charts import Drawn
 from hwgen.studies.sweep.report.derived import runs_of
 from hwgen.studies.sweep.report.results import SweepResults
 
-__all__ = ["nest_text", "page"]
+__all__ = ["page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
 SCRIPTS = (
@@ -56,29 +56,6 @@ def page(results: SweepResults, charts: Mapping[str, Drawn], title: str) -> str:
     for name, content in filled.items():
         text = text.replace(f"@{name}@", content)
     return text
-
-
-def nest_text(schedule: Schedule) -> str:
-    """A schedule as pseudocode: loops, and above a loop a comment that names the operands buffered there."""
-    lines, depth = [], 0
-    covers = dict(schedule.layer.extents)
-    inside: set[str] = set()
-    for item in schedule.nest:
-        indent = "  " * depth
-        if isinstance(item, Loop):
-            begin = item.dim if item.dim in inside else "0"
-            end = f"{item.dim} + {covers[item.dim]}" if item.dim in inside else str(covers[item.dim])
-            spread = f"  # over {item.over}s" if item.over else ""
-            lines.append(f"{indent}for {item.dim} in range({begin}, {end}, {item.step}):{spread}")
-            covers[item.dim] = min(item.step, covers[item.dim])
-            inside.add(item.dim)
-            depth += 1
-        else:
-            level = "" if item.level == LOCAL else f" in the {item.level}"
-            lines.append(f"{indent}# buffered{level} at the loop below: {', '.join(item.arrays)}")
-    lanes = " x ".join(f"{number} along {dim}" for dim, number in schedule.lanes.as_data().items()) or "one"
-    lines.append(f"{'  ' * depth}multiply and accumulate  # lanes: {lanes}")
-    return "\n".join(lines)
 
 
 def _with_nest(row: Mapping[str, Any], schedules: Mapping[str, Schedule]) -> dict[str, Any]:

@@ -12,9 +12,9 @@ import pytest
 from hwgen.ir.document import InputError, row_digest
 from hwgen.ir.schedule import Schedule
 from hwgen.report.charts import chart_script, images
+from hwgen.report.nest import nest_text
 from hwgen.studies.sweep.report import charts
 from hwgen.studies.sweep.report.derived import derived, names_of
-from hwgen.studies.sweep.report.page import nest_text
 from hwgen.studies.sweep.report.results import load_results
 from hwgen.studies.sweep.tables.columns import COLUMNS
 from tests.cli.command_line import Run, refused

@@ -1,39 +1,25 @@
-"""``hwgen schedule`` for a cluster: the best schedule of two memory levels for every layer."""
+"""Plans of two memory levels: the best schedule of every layer on a cluster."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from hwgen.api.cluster_search import lanes_chosen, search_clusters, shapes_known
+from hwgen.api.cluster_search import search_clusters, shapes_known
 from hwgen.api.schedule_files import clear_earlier, require_hardware, save_beside, schedule_files
-from hwgen.cli.console import print_json, print_table
-from hwgen.cli.coverage import tell_activations
+from hwgen.api.scheduling.plan import Plan
+from hwgen.api.work import Work
 from hwgen.ir.counts import Counts
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import ARRAYS, save_schedule
+from hwgen.ir.schedule import ARRAYS, Schedule, save_schedule
 from hwgen.lower.cluster.cost import predicted_on_cluster
 from hwgen.search.cluster.optimal import ClusterResult
 from hwgen.search.cluster.shared import SharedCluster
 
-__all__ = ["energy_cost", "schedule_on_cluster"]
-
-COLUMNS = (
-    "layer",
-    "DRAM bytes",
-    "/ compulsory",
-    "TCDM bytes",
-    "TCDM taken",
-    "utilisation",
-    "in cycles",
-    "proven",
-    "gap",
-    "seconds",
-)
+__all__ = ["ClusterPlan", "energy_cost", "plan_on_cluster"]
 
 
 def energy_cost(text: str) -> EnergyCost:
@@ -47,7 +33,88 @@ def energy_cost(text: str) -> EnergyCost:
         ) from None
 
 
-def schedule_on_cluster(
+@dataclass(frozen=True, repr=False, eq=False)
+class ClusterPlan(Plan):
+    """A schedule of each layer on a cluster; the search is bounded, and says where it may have left something out.
+
+    Members
+    -------
+    found : the schedules and the cluster that runs them.
+    asked : the hardware as it was given, whose lanes may be free.
+    objective : None: the fewest cycles within a slack of the fewest bytes of the DRAM.
+    min_utilisation : what each layer's utilisation must reach; None: nothing is demanded.
+    """
+
+    found: SharedCluster
+    asked: Hardware
+    objective: str | None
+    min_utilisation: float | None
+    output: Path | None
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """The schedules, layer by layer."""
+        return tuple(one.schedule for one in self.found.results)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that was asked for."""
+        return self.asked.cluster or Cluster()
+
+    @property
+    def timed(self) -> bool:
+        """Whether cycles were looked at."""
+        return self.objective is None or self.min_utilisation is not None
+
+    def works(self) -> list[Work]:
+        """The schedules and the one cluster."""
+        return [Work(self.schedules, self.found.hardware, coverage=self.coverage)]
+
+    def machines(self) -> Sequence[Hardware]:
+        """The cluster, for each schedule."""
+        return [self.found.hardware] * len(self.schedules)
+
+    def files(self) -> Sequence[Path | None]:
+        """The file of each schedule."""
+        names = schedule_files(self.coverage.layers)
+        return [None if self.output is None else self.output / names[one.layer.name] for one in self.schedules]
+
+    def write(self) -> None:
+        """Write the files, in place of those of an earlier run."""
+        if self.output is None:
+            return
+        found = [path for path in self.files() if path is not None]
+        for one, path in zip(self.found.results, found, strict=True):
+            save_schedule(one.schedule, path, _remarks(one, self.cluster, self.min_utilisation))
+        clear_earlier(self.output, [*found, save_beside(self.found.hardware, self.output)])
+
+    def kind(self) -> str:
+        """What they are the best of."""
+        return f"{self.objective or 'the fewest cycles'} on {self.found.hardware.name}"
+
+    def together(self) -> dict[str, Any]:
+        """All layers: as they are, with the fewest bytes, and each on HWCs of its own."""
+        return _together(self.found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that ``hwgen schedule --json`` prints."""
+        entries = []
+        for one, path in zip(self.found.results, self.files(), strict=True):
+            counts = predicted_on_cluster(one.schedule, self.found.hardware).prediction.counts
+            entries.append(_entry(one.schedule.layer, one, path, self.cluster, counts, timed=self.timed))
+        return {
+            "schedules": entries,
+            "hardware": self.found.hardware.as_data(),
+            "all_layers": self.together(),
+            "lanes": {
+                "searched": [str(lanes) for lanes, _ in self.found.shapes],
+                "of": shapes_known(self.asked),
+            },
+            "left_out": self.coverage.as_json(),
+        }
+
+
+def plan_on_cluster(
     coverage: Coverage,
     hardware: Hardware,
     objective: str | None,
@@ -56,12 +123,10 @@ def schedule_on_cluster(
     *,
     slack: float,
     per_layer: bool,
-    as_json: bool,
-) -> None:
-    """Search, write and print a schedule for each layer, all for one cluster unless ``per_layer``."""
+) -> ClusterPlan:
+    """Search and write a schedule for each layer, all for one cluster unless ``per_layer``."""
     require_hardware(hardware.name, output)
-    cluster = hardware.cluster or Cluster()
-    shared = search_clusters(
+    found = search_clusters(
         coverage.layers,
         hardware,
         per_layer=per_layer,
@@ -70,39 +135,9 @@ def schedule_on_cluster(
         slack=slack,
         ends=True,
     )
-    timed = objective is None or min_utilisation is not None
-    names = schedule_files(coverage.layers)
-    entries, rows = [], []
-    for found in shared.results:
-        layer = found.schedule.layer
-        path = None if output is None else output / names[layer.name]
-        if path is not None:
-            save_schedule(found.schedule, path, _remarks(found, cluster, min_utilisation))
-        counts = predicted_on_cluster(found.schedule, shared.hardware).prediction.counts
-        entries.append(_entry(layer, found, path, cluster, counts, timed=timed))
-        rows.append(_row(layer, found, timed=timed))
-    if output is not None:
-        beside = save_beside(shared.hardware, output)
-        clear_earlier(output, [output / names[one.schedule.layer.name] for one in shared.results] + [beside])
-    if as_json:
-        document = {
-            "hardware": shared.hardware.as_data(),
-            "all_layers": _together(shared),
-            "lanes": {"searched": [str(lanes) for lanes, _ in shared.shapes], "of": shapes_known(hardware)},
-        }
-        print_json({"schedules": entries, **document, "left_out": coverage.as_json()})
-        return
-    columns = list(COLUMNS)
-    if objective not in (None, "dram-bytes"):
-        columns.insert(1, f"{objective} ({shared.results[0].unit})")
-    title = f"least {'DRAM bytes' if objective in (None, 'dram-bytes') else objective}, then TCDM bytes"
-    if shared.results[0].slack is not None:
-        title = f"fewest cycles within {100 * shared.results[0].slack:g} % of the least DRAM bytes"
-    print_table(f"Schedules of {title}", columns, rows, wide=["TCDM taken", "utilisation", "seconds"])
-    _print_together(shared)
-    if hardware.lanes is None:
-        typer.echo(lanes_chosen(shared))
-    tell_activations(coverage)
+    plan = ClusterPlan(coverage, found, hardware, objective, min_utilisation, output)
+    plan.write()
+    return plan
 
 
 def _ends(results: Sequence[ClusterResult]) -> tuple[int, float | None] | None:
@@ -142,21 +177,6 @@ def _together(shared: SharedCluster) -> dict[str, Any]:
     return {**sums(shared.results), "fewest_bytes": fewest, "alone": sums(shared.alone)}
 
 
-def _print_together(shared: SharedCluster) -> None:
-    found = _together(shared)
-    rows: list[list[object]] = [["these schedules", *_figures(found)]]
-    if found["fewest_bytes"] is not None:
-        rows.append(["fewest DRAM bytes", *_figures(found["fewest_bytes"])])
-    if shared.tried:
-        rows.append(["each layer on HWCs of its own", *_figures(found["alone"])])
-    if len(rows) > 1:
-        print_table("All layers", ["", "DRAM bytes", "TCDM bytes", "cycles (predicted)"], rows)
-
-
-def _figures(sums: dict[str, Any]) -> list[object]:
-    return ["" if sums.get(key) is None else sums[key] for key in ("total_bytes", "tcdm_bytes", "cycles")]
-
-
 def _remarks(found: ClusterResult, cluster: Cluster, min_utilisation: float | None) -> list[str]:
     where = f"on {cluster.hwcs} HWCs with {cluster.tcdm} bytes of TCDM"
     if min_utilisation is not None:
@@ -170,23 +190,6 @@ def _remarks(found: ClusterResult, cluster: Cluster, min_utilisation: float | No
     return [
         f"Least {found.objective}, then fewest bytes of TCDM, {where}:",
         f"{found.value:.12g} {found.unit}; {moved}.",
-    ]
-
-
-def _row(layer: Layer, found: ClusterResult, *, timed: bool) -> list[object]:
-    compulsory = layer.input_elements + layer.weight_elements + layer.output_elements
-    return [
-        layer.name,
-        *([] if found.objective == "dram-bytes" else [found.value]),
-        found.dram_bytes,
-        found.dram_bytes / compulsory,
-        found.tcdm_bytes,
-        found.need,
-        found.utilisation,
-        found.judged if timed else "",
-        "yes" if found.complete else "no",
-        "" if found.gap is None else f"{100 * found.gap:.2f} %",
-        found.seconds,
     ]
 
 

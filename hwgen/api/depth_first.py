@@ -1,0 +1,165 @@
+"""Depth-first solutions: which of a call's arguments is one, its pipelines, what is predicted of them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from hwgen.api.arguments import is_given
+from hwgen.api.results import Answer
+from hwgen.arch.dram import DramPort
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.arch.pipeline import MoverParameters, PipelineParameters
+from hwgen.ir.builtin import named_file
+from hwgen.ir.document import InputError
+from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
+from hwgen.lower.pipeline.images import layout_of
+from hwgen.lower.pipeline.lowering import MACS, lower_stack
+from hwgen.lower.pipeline.program import KINDS, PipelineProgram
+from hwgen.lower.pipeline.solution import is_solution, read_solution
+from hwgen.lower.pipeline.tiles import plan_stack
+from hwgen.model.pipeline.cost import stack_cost
+
+__all__ = ["MACS", "StackPrediction", "dram_port", "predict_stacks", "solution_among", "solution_file",
+           "stack_parameters"]  # fmt: skip
+
+FRONT_FILE = "front.yaml"
+"""What ``depth-first`` writes without --memory."""
+
+
+def dram_port(name: str | None) -> DramPort | None:
+    """The DRAM and the AXI port of a cluster, by its hardware's file or built-in name; None without one."""
+    if name is None:
+        return None
+    cluster = load_hardware(named_file("hardware", name)).cluster
+    if cluster is None:
+        raise InputError(f"--dram: expected the hardware of a cluster, got {name}")
+    return DramPort.of(cluster)
+
+
+def solution_file(
+    names: Iterable[object], macs: int | None, unfit: Mapping[str, object], *, dram: str | None = None
+) -> Path | None:
+    """The depth-first solution among a command's arguments, as a file or the folder that it is in; None without one.
+
+    ``unfit``: options that do not apply to a solution, by name. Raises `InputError` if one of them is given.
+    """
+    given = list(names)
+    path = Path(given[0]) if len(given) == 1 and isinstance(given[0], str | PathLike) else None
+    if path is not None and path.is_dir():
+        path = _solution_in(path)
+    if path is None or not is_solution(path):
+        if macs is not None:
+            raise InputError("--macs: expected with a depth-first solution")
+        if dram is not None:
+            raise InputError("--dram: expected with a depth-first solution")
+        return None
+    for option, value in unfit.items():
+        if is_given(value):
+            raise InputError(f"{option}: not for a depth-first solution, got {path}")
+    return path
+
+
+def _solution_in(folder: Path) -> Path | None:
+    """The solution in a folder that ``depth-first`` wrote; None if there is none."""
+    files = sorted(folder.glob("*.yaml"))
+    found = [path for path in files if is_solution(path)]
+    if len(found) > 1:
+        raise InputError(f"{folder}: expected one depth-first solution, got {', '.join(path.name for path in found)}")
+    if not found and [path.name for path in files] == [FRONT_FILE]:
+        raise InputError(
+            f"{folder / FRONT_FILE}: a front of many solutions; for one of them: "
+            "hwgen depth-first NET --memory SIZE -o DIR"
+        )
+    return found[0] if found else None
+
+
+def stack_parameters(path: Path, macs: int | None) -> list[tuple[str, PipelineParameters]]:
+    """Name of each stack of a solution, and what its pipeline is generated for."""
+    solution = read_solution(path)
+    return [
+        (solution.name(stack), lower_stack(plan_stack(solution, stack), None, macs=macs or MACS).parameters)
+        for stack in solution.stacks
+    ]
+
+
+@dataclass(frozen=True, repr=False)
+class StackPrediction(Answer):
+    """What every stack of a solution moves, holds and takes: memory, traffic by kind, cycles."""
+
+    file: Path
+    network: str
+    stacks: tuple[dict[str, Any], ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes to and from the DRAM."""
+        return sum(entry["total_bytes"] for entry in self.stacks)
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of all stacks, one after the other."""
+        return sum(entry["cycles"] for entry in self.stacks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that ``hwgen predict --json`` prints."""
+        return {"file": str(self.file), "stacks": list(self.stacks), "total_bytes": self.bytes, "cycles": self.cycles}
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row a stack."""
+        return [
+            {
+                "stack": one["stack"],
+                "tiles": one["factor"],
+                **one["memory"],
+                **one["traffic"],
+                "bytes": one["total_bytes"],
+                "cycles": one["cycles"],
+            }
+            for one in self.stacks
+        ]
+
+    def summary(self) -> str:
+        """The sums."""
+        return f"{len(self.stacks)} stacks of {self.network}: {self.bytes:,} bytes, {self.cycles:,} cycles"
+
+
+def predict_stacks(path: Path, *, macs: int | None, dram: str | None = None) -> StackPrediction:
+    """What every stack of a solution costs.
+
+    ``dram``: the hardware whose DRAM the pipelines are on; None: their streams never stall.
+    """
+    solution, port = read_solution(path), dram_port(dram)
+    movers = None if port is None else MoverParameters(port.axi_bits)
+    entries: list[dict[str, Any]] = []
+    for stack in solution.stacks:
+        program = lower_stack(plan_stack(solution, stack), None, macs=macs or MACS, movers=movers)
+        cost, traffic = stack_cost(solution.graph, stack), solution.traffic(stack)
+        weights = cost.weights if solution.weights == "resident" else 0
+        entries.append({
+            "stack": solution.name(stack),
+            "factor": stack.factor,
+            "memory": {"rings": cost.ring_elements, "in_flight": cost.in_flight, "weights": weights},
+            "traffic": {kind: getattr(traffic, kind) for kind in (*KINDS, "weights")},
+            "total_bytes": traffic.total,
+            "cycles": _cycles(program, port),
+        })  # fmt: skip
+    return StackPrediction(path, solution.network.network, tuple(entries))
+
+
+def _cycles(program: PipelineProgram, port: DramPort | None) -> int:
+    if port is None:
+        return predict_run(program)
+    return predict_on_dram(program, layout_of(program), port.dram)
+
+
+def solution_among(
+    sources: object, macs: int | None, unfit: Mapping[str, object], *, dram: str | None = None
+) -> Path | None:
+    """The same as `solution_file`, of schedules as calls take them."""
+    if isinstance(sources, str | PathLike):
+        names: list[object] = [fspath(sources)]
+    else:
+        names = list(sources) if isinstance(sources, list | tuple) else [sources]
+    return solution_file(names, macs, unfit, dram=dram)

@@ -1,0 +1,1 @@
+"""What calls of the API found, as tables."""

@@ -1,0 +1,213 @@
+"""Networks, schedules and predictions from Python: the same answers as the commands'."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+import hwgen
+from tests.cli.command_line import Run, refused
+
+STEM = hwgen.Layer(
+    name="stem", input_channels=3, output_channels=8, input_height=12, input_width=12, kernel=3, stride=2, padding=1
+)
+NEST = "[m: 4, buffer: O, c: 1, buffer: [I, W], y: 1, k: 1, m: 1, l: 1]"
+TABLE = """format: 1
+kind: layer_list
+network: mine
+layers:
+- {name: stem, op: conv, input_channels: 3, output_channels: 8, input_height: 12, input_width: 12, kernel: 3,
+   stride: 2, padding: 1}
+- {name: pool, op: pool, pool: max, input_channels: 8, output_channels: 8, input_height: 6, input_width: 6, kernel: 2}
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    (tmp_path / "mine.yaml").write_text(TABLE, encoding="utf-8")
+    return str(tmp_path / "mine.yaml")
+
+
+def timeless(document: dict[str, object]) -> str:
+    """A document without what differs from run to run."""
+    return repr(document).partition("'seconds'")[0]
+
+
+def test_every_name_is_there_and_nothing_else_is() -> None:
+    assert set(hwgen.__all__) == set(hwgen._MODULES)
+    assert all(getattr(hwgen, name) is not None for name in hwgen.__all__)
+    assert set(hwgen.__all__) <= set(dir(hwgen))
+    with pytest.raises(AttributeError, match="module 'hwgen' has no attribute 'shedule'"):
+        hwgen.shedule  # noqa: B018
+
+
+def test_importing_it_imports_next_to_nothing() -> None:
+    program = "import sys, hwgen; print(sorted({name.partition('.')[0] for name in sys.modules} & set(sys.argv[1:])))"
+    heavy = ["numpy", "pydantic", "yaml", "numba", "typer", "rich", "amaranth", "altair", "cosim"]
+    answer = subprocess.run([sys.executable, "-c", program, *heavy], capture_output=True, text=True, check=True)
+    assert answer.stdout == "[]\n"
+
+
+def test_a_network_is_the_same_from_code_and_from_a_table(run: Run, table: str) -> None:
+    network = hwgen.load(table)
+    assert network.to_dict() == run("layers", table, "--json").json
+    assert [layer.name for layer in network.layers] == ["stem"]
+    assert (hwgen.Network([STEM]).layers, hwgen.load([STEM]).macs) == (network.layers, STEM.macs)
+    assert hwgen.load({"kind": "layer_list", "network": "n", "layers": [STEM.model_dump(mode="json")]}).layers == (
+        STEM,
+    )
+    assert hwgen.load("lenet:C3").layers[0].name == "C3"
+    assert "2 layers" in repr(network)
+
+
+def test_a_plan_has_the_document_of_the_command(run: Run, table: str) -> None:
+    for arguments, options in (
+        (["--buffer", "256,512"], {"buffer": [256, "512"]}),
+        (["--buffer", "512", "--hardware", "hwc"], {"buffer": "512", "hardware": "hwc"}),
+        (["--hierarchy", "diannao"], {"hierarchy": "diannao"}),
+    ):
+        plan = hwgen.schedule(table, **options)  # type: ignore[arg-type]
+        assert timeless(plan.to_dict()) == timeless(run("schedule", table, *arguments, "--json").json)
+
+
+def test_a_prediction_has_the_document_of_the_command(run: Run, table: str, tmp_path: Path) -> None:
+    plan = hwgen.schedule(table, "hwc", buffer=512, output=tmp_path / "found")
+    document = run("predict", tmp_path / "found", "--json").json
+    assert hwgen.predict(plan).to_dict() == hwgen.predict(tmp_path / "found").to_dict() == document
+    (entry,) = document["schedules"]
+    assert (plan.cycles, plan.energy) == (entry["cycles"], entry["energy"]["total"])
+    assert plan.bytes == plan.to_dict()["schedules"][0]["total_bytes"]
+    assert plan.utilisation == pytest.approx(STEM.macs / (16 * plan.cycles))
+    (row,) = plan.rows()
+    assert (row["layer"], row["bytes"], row["cycles"]) == ("stem", plan.bytes, plan.cycles)
+    assert row["I_bytes"] + row["W_bytes"] + row["O_bytes"] == plan.bytes  # type: ignore[operator]
+    assert f"{plan.bytes:,} bytes" in repr(plan)
+    assert f"{plan.bytes:,}" in plan._repr_html_()
+
+
+def test_sizes_are_plans_of_their_own() -> None:
+    plan = hwgen.schedule(STEM, buffer=["256", "512"])
+    assert [plan.of_size(size).bytes for size in (256, "512")] == [one.bytes for one in plan.layers]
+    assert plan.bytes == sum(one.bytes for one in plan.layers)
+    with pytest.raises(hwgen.InputError, match="expected one of 256B, 512B, got 1KiB"):
+        plan.of_size(1024)
+
+
+def test_a_nest_from_code() -> None:
+    nest = hwgen.Nest(STEM, NEST, lanes={"x": 8})
+    items = [{"m": 4}, {"buffer": ["O"]}, {"c": 1}, {"buffer": ["I", "W"]}, {"y": 1}, {"k": 1}, {"m": 1}, {"l": 1}]
+    assert nest == hwgen.Nest(STEM, items, lanes={"x": 8})
+    assert nest.text.splitlines()[:2] == ["for m in range(0, 8, 4):", "  # buffered at the loop below: O"]
+    assert nest.text in nest._repr_html_()
+    # I is read for each half of the output channels, W and O once.
+    assert hwgen.predict(nest).bytes == 2 * 3 * 12 * 12 + 8 * 27 + 8 * 6 * 6
+
+
+def test_a_plan_and_a_nest_are_written_for_the_commands(run: Run, tmp_path: Path) -> None:
+    plan = hwgen.schedule(STEM, "hwc", buffer=512)
+    plan.save(tmp_path / "plan")
+    plan["stem"].save(tmp_path / "one.yaml")
+    assert hwgen.Nest.load(tmp_path / "one.yaml") == plan["stem"]
+    (saved,) = run("predict", tmp_path / "plan", "--json").json["schedules"]
+    assert saved["cycles"] == plan.cycles
+
+
+REFUSED = [
+    (lambda: hwgen.schedule("nothing", buffer=512), ("schedule", "nothing", "--buffer", "512")),
+    (lambda: hwgen.schedule("lenet", buffer="1KB"), ("schedule", "lenet", "--buffer", "1KB")),
+    (lambda: hwgen.schedule("lenet"), ("schedule", "lenet")),
+    (lambda: hwgen.schedule("lenet", "cluster", buffer=512),
+     ("schedule", "lenet", "--hardware", "cluster", "--buffer", "512")),
+    (lambda: hwgen.schedule("lenet", "nothing"), ("schedule", "lenet", "--hardware", "nothing")),
+    (lambda: hwgen.predict("nothing"), ("predict", "nothing")),
+    (lambda: hwgen.predict("lenet"), ("predict", "lenet")),
+    (lambda: hwgen.predict("nothing", fills=True), ("predict", "nothing", "--fills")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "command"), REFUSED, ids=[" ".join(words) for _, words in REFUSED])
+def test_what_is_wrong_is_said_as_the_command_says_it(wrong: object, command: tuple[str, ...], run: Run) -> None:
+    with pytest.raises(hwgen.InputError) as raised:
+        wrong()  # type: ignore[operator]
+    refused(run(*command), str(raised.value))
+
+
+def test_a_layer_that_is_wrong_is_one_line() -> None:
+    sizes = {"input_channels": 3, "output_channels": 8, "input_height": 12, "input_width": 12}
+    for keys, line in (
+        ({"kernel": [1, 2, 3]}, r"layer a: kernel: expected \[height, width\], or one number .*, got \[1, 2, 3\]"),
+        ({"kernel": 13}, "layer a: an input of 12 pixels is too small for its kernel of 13"),
+        ({}, "layer a: kernel: missing key"),
+        ({"kernel": 1, "strid": 2}, r"layer a: strid: unknown key \(did you mean stride\?\)"),
+    ):
+        with pytest.raises(hwgen.InputError, match=line):
+            hwgen.Layer(name="a", **sizes, **keys)  # type: ignore[arg-type]
+    with pytest.raises(hwgen.InputError, match=r"layers: expected hwgen\.Layer, got 'stem'"):
+        hwgen.Network(["stem"])  # type: ignore[list-item]
+    with pytest.raises(hwgen.InputError, match="hardware mine: lanes: expected powers of two"):
+        hwgen.hardware({"name": "mine", "lanes": {"x": 3}})
+
+
+def test_answers_are_frozen() -> None:
+    plan = hwgen.schedule(STEM, buffer=512)
+    with pytest.raises(FrozenInstanceError):
+        plan.coverage = None  # type: ignore[misc,assignment]
+    with pytest.raises(FrozenInstanceError):
+        hwgen.load("lenet").name = "other"  # type: ignore[misc]
+
+
+def test_nothing_is_printed_and_progress_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[str, float, float]] = []
+    with hwgen.progress(lambda one: told.append((one.what, one.done, one.total))):
+        hwgen.schedule([STEM], buffer=512)
+    hwgen.schedule([STEM], buffer=512)
+    assert capfd.readouterr() == ("", "")
+    assert told == [("searching", 0, 1), ("searching", 1, 1)]
+    with hwgen.progress():
+        hwgen.schedule([STEM], buffer=512)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "searching: 1 of 1" in printed.err
+
+
+def test_pandas_is_asked_for_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = hwgen.load("lenet")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(hwgen.InputError, match=r"to_frame: needs the package pandas \(pip install pandas\)"):
+        network.to_frame()
+
+
+def test_a_chart_is_a_picture(tmp_path: Path) -> None:
+    figure = hwgen.schedule(STEM, buffer=512).plot()
+    assert figure.save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    svg = figure.save(tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert svg.startswith("<svg")
+    assert svg == figure._repr_svg_()
+    with pytest.raises(hwgen.InputError, match=r"expected a file name that ends in \.svg or \.png"):
+        figure.save(tmp_path / "a.pdf")
+
+
+def test_ctrl_c_raises_and_what_was_found_stays(tmp_path: Path) -> None:
+    """The layer that was finished is read from the folder; the interpreter goes on, with its own handler."""
+    layers = [STEM, *hwgen.load("vgg16:conv4_2").layers]
+    Timer(0.1, _interrupt_when, (tmp_path / ".found",)).start()
+    with pytest.raises(KeyboardInterrupt):
+        hwgen.schedule(layers, "hwc", buffer="1KiB", output=tmp_path)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert len(list((tmp_path / ".found").iterdir())) == 1
+    assert hwgen.schedule(STEM, buffer=512).bytes > 0
+
+
+def _interrupt_when(store: Path) -> None:
+    """Ctrl-C, as soon as a result is in the folder."""
+    for _ in range(600):
+        if store.is_dir() and any(store.iterdir()):
+            os.kill(os.getpid(), signal.SIGINT)
+            return
+        time.sleep(0.05)
