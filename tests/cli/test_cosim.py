@@ -152,7 +152,7 @@ def test_a_missing_tool_is_told_in_a_line(run: Run, schedule_file: Path, monkeyp
 
 def test_wrong_options_are_refused(run: Run, schedule_file: Path, tmp_path: Path) -> None:
     refused(run("cosim", schedule_file, "--sim", "modelsim"), "'modelsim' is not one of 'verilator', 'icarus'")
-    refused(run("cosim", schedule_file, "-j", 0), "'--jobs'")
+    refused(run("cosim", schedule_file, "-j", -1), "'--jobs'")
     refused(run("cosim", schedule_file, "--seed", -1), "'--seed'")
     refused(
         run("cosim", schedule_file, "--buffer", "1KiB"), "--buffer: expected with a layer set, not with schedules"

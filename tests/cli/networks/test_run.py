@@ -121,4 +121,4 @@ def test_bad_input(run: Run, tmp_path: Path, hardware: Path) -> None:
     refused(run("run", model, "--hardware", free, "--seed", "1", *rest), "order: expected them given")
     refused(run("run", model, "--hardware", "cluster", "--seed", "1", *rest), "requantisation: expected scaled")
     whole = saved(tmp_path, requantisation="scaled", cluster=CLUSTER)
-    refused(run("run", model, "--hardware", whole, "--seed", "1", "--sim", "icarus", *rest), "--sim, -j: expected")
+    refused(run("run", model, "--hardware", whole, "--seed", "1", "--sim", "icarus", *rest), "--sim: expected")
