@@ -24,7 +24,9 @@ from tempfile import TemporaryDirectory
 
 from hwgen.api.work import fitted_works, work_of
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.vector.shape import VectorShape
 from hwgen.export.cached import generated
+from hwgen.ir.hardware import VECTOR_ELEMENTS
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc import compile_layer
 from hwgen.synth.blocks import Block, vector_blocks
@@ -132,14 +134,16 @@ def main(seeds: int = 1) -> bool:
         net.write_text(json.dumps(NETWORK), encoding="utf-8")
         hwgen("depth-first", net, "--memory", "8KiB", "-o", solution)
         hwgen("synth", solution, "--blocks")
-    unit(18)
+    for elements in VECTOR_ELEMENTS:
+        unit(18, VectorShape(elements))
     return all(met)
 
 
-def unit(address_bits: int) -> None:
+def unit(address_bits: int, shape: VectorShape) -> None:
     """The vector unit of a cluster, which is in the cluster above only if its hardware file says so."""
-    blocks = vector_blocks(address_bits)
-    for name, block in {**blocks, "vector unit": sum(blocks.values(), Block())}.items():
+    blocks = vector_blocks(address_bits, shape)
+    whole = f"vector unit, elements a cycle: {shape.elements}"
+    for name, block in {**blocks, whole: sum(blocks.values(), Block())}.items():
         area = block.area
         print(
             f"{name or 'itself':34}{area.lut4_equivalents:8,}{area.ffs:8,}{area.dsps:6}{area.block_rams:6}",

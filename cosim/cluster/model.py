@@ -28,6 +28,7 @@ def cluster_device(cluster: ClusterParameters, dram_log2: int, verilog: str | No
             "DataBits": cluster.axi_bits,
             "Hwcs": cluster.hwcs,
             "Vector": int(cluster.vector),
+            "WidthVector": 8 * cluster.vector_shape.word_bytes,
             "DramLog2": dram_log2,
             "WidthI": ports.I,
             "WidthW": ports.W,

@@ -16,6 +16,7 @@ module harness #(
     parameter int WidthW = 32,
     parameter int WidthO = 32,
     parameter int Vector = 0,     // vector units: none or one
+    parameter int WidthVector = 32,  // bits of a word of its ports
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
@@ -25,7 +26,8 @@ module harness #(
   localparam int Others = 3 * Hwcs + 2 * Moves;   // the first port of the vector unit: it reads, the next one writes
   localparam int Ports = Others + 2 * Vector;
   localparam int WidthHwc = WidthI + WidthW + WidthO;
-  localparam int Bits = Hwcs * WidthHwc + 32 * (Ports - 3 * Hwcs);  // of a word of each port
+  localparam int BitsOthers = Hwcs * WidthHwc + 32 * 2 * Moves;  // of a word of each port before those
+  localparam int Bits = BitsOthers + WidthVector * 2 * Vector;
 
   // Driven by the test bench.
   logic                clk = 1'b0;
@@ -161,8 +163,9 @@ module harness #(
       // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA and of the vector unit.
       localparam int OfHwc = g % 3 == 0 ? WidthI : g % 3 == 1 ? WidthW : WidthO;
       localparam int Before = g % 3 == 0 ? 0 : g % 3 == 1 ? WidthI : WidthI + WidthW;
-      localparam int Width = g < 3 * Hwcs ? OfHwc : 32;
-      localparam int At = g < 3 * Hwcs ? g / 3 * WidthHwc + Before : Hwcs * WidthHwc + 32 * (g - 3 * Hwcs);
+      localparam int Width = g < 3 * Hwcs ? OfHwc : g < Others ? 32 : WidthVector;
+      localparam int At = g < 3 * Hwcs ? g / 3 * WidthHwc + Before
+          : g < Others ? Hwcs * WidthHwc + 32 * (g - 3 * Hwcs) : BitsOthers + WidthVector * (g - Others);
       cluster_port #(
           .Width(Width)
       ) port (

@@ -8,6 +8,7 @@ from hwgen.arch.dma import DmaParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.vector.job import VECTOR_PORTS
+from hwgen.arch.vector.shape import VectorShape
 
 __all__ = ["HWC_PORTS", "SHARED_PORTS", "ClusterParameters", "TcdmParameters"]
 
@@ -83,6 +84,8 @@ class ClusterParameters:
         Whether a program may let HWCs read I or W together, see `hwgen.arch.commands`.
     vector
         Whether there is a vector unit: the last bit of a command's mask that is used, after those of the HWCs.
+    vector_elements
+        See `VectorShape`.
     load_words, compute_words, store_words
         Words that each queue of commands holds; a command takes one more than it has.
     """
@@ -97,6 +100,7 @@ class ClusterParameters:
     compute_words: int = 256
     store_words: int = 128
     vector: bool = False
+    vector_elements: int = 1
 
     def __post_init__(self) -> None:
         if not self.hwc.cluster:
@@ -108,8 +112,14 @@ class ClusterParameters:
         for name in ("load_words", "compute_words", "store_words"):
             if not 16 <= getattr(self, name) <= 4096:
                 raise ParameterError(f"{name}: expected 16 to 4096, got {getattr(self, name)}")
+        assert self.vector_shape
         assert self.dma
         assert self.tcdm
+
+    @property
+    def vector_shape(self) -> VectorShape:
+        """How much the vector unit does in a cycle, if there is one."""
+        return VectorShape(self.vector_elements)
 
     @property
     def units(self) -> int:
@@ -131,10 +141,10 @@ class ClusterParameters:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Words of 32 bits that an access of each master moves; those of the DMA and of the vector unit one each."""
-        ports = self.hwc.ports
+        """Words of 32 bits that an access of each master moves; those of the DMA one each."""
+        ports, vector = self.hwc.ports, self.vector_shape.word_bytes // WORD_BYTES
         of_hwc = [getattr(ports, port.upper()) // WORD_BITS for port in HWC_PORTS]
-        return (*(self.hwcs * of_hwc), *(2 * self.dma.ports * (1,)), *(self.vector * len(VECTOR_PORTS) * (1,)))
+        return (*(self.hwcs * of_hwc), *(2 * self.dma.ports * (1,)), *(self.vector * len(VECTOR_PORTS) * (vector,)))
 
     @property
     def masters(self) -> tuple[str, ...]:

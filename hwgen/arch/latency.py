@@ -54,6 +54,7 @@ __all__ = [
     "TREE",
     "VECTOR_END",
     "VECTOR_START",
+    "VECTOR_TREE",
     "WALKER_TO_ALIGNER",
     "WEIGHT_ADVANCE",
     "WEIGHT_TOKEN",
@@ -205,6 +206,9 @@ in which a write is decoded, that of the start in `vector.unit`, and the state B
 VECTOR_END = 12
 """Cycles from the last step to where the unit rests: the queue of steps, the seven registers of `vector.arithmetic`,
 the port's access, its answer, and the register of the end."""
+VECTOR_TREE = 1
+"""The same on top where several elements are taken in a cycle: the register in `vector.wide_arithmetic` between their
+tree and the window's value."""
 
 # --- the pipeline ---
 

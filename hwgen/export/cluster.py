@@ -83,7 +83,7 @@ def cluster_files_of(
         "descriptor": [asdict(entry) for entry in FIELDS],
     }
     front_end = front_end_files(_front_end(parameters), CLUSTER_IDENTITY, memory_bytes=memory_bytes)
-    vector = vector_registers(parameters.dma.tcdm_address_bits)
+    vector = vector_registers(parameters.dma.tcdm_address_bits, parameters.vector_shape)
     return {
         "cluster.v": text or cluster_verilog(parameters),
         **front_end,
@@ -103,6 +103,8 @@ def cluster_digest(parameters: ClusterParameters) -> str:
     named = {**asdict(parameters), "hwc": digest(parameters.hwc)}
     if not parameters.vector:
         del named["vector"]
+    if not parameters.vector_shape.wide:
+        del named["vector_elements"]
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "MOST_HWCS",
     "MULTIPLIERS",
     "MULTIPLIER_NUMBERS",
+    "VECTOR_ELEMENTS",
     "Cluster",
     "DmaCost",
     "Dram",
@@ -108,6 +109,14 @@ def _whole_words(cluster: "Cluster") -> str | None:
     )
 
 
+def _elements_of_a_unit(cluster: "Cluster") -> str | None:
+    if cluster.vector or cluster.vector_elements == 1:
+        return None
+    return f"vector_elements: expected 1 without a vector unit, got {cluster.vector_elements}"
+
+
+VECTOR_ELEMENTS = (1, 2, 4, 8)
+"""Elements that a vector unit may take in a cycle."""
 MOST_HWCS = 8
 """HWCs of a cluster, or one fewer and a vector unit."""
 
@@ -133,6 +142,11 @@ class Cluster(Stated):
         description="a [vector unit](architecture.md#vector-unit) for sums of feature maps, pools and tables works "
         "beside the HWCs",
     )
+    vector_elements: Literal[1, 2, 4, 8] = Field(
+        default=1,
+        description="elements of a window that the vector unit takes in a cycle, at most. Of what has no window, as "
+        "sums and tables, it makes 1, 2, 2 or 4 outputs. With 8 its ports have 64 bits, else 32",
+    )
     dram: Annotated[Dram | None, Unset("a beat in every cycle")] = Field(
         default=None,
         description="the DRAM's timing, in cycles of the cluster's clock. All times 0: a beat in every cycle",
@@ -147,6 +161,7 @@ class Cluster(Stated):
 
     rules = (
         Rule(("hwcs", "vector"), f"at most {MOST_HWCS - 1} `hwcs` beside a `vector` unit", _at_most_7),
+        Rule(("vector_elements", "vector"), "1 without a `vector` unit", _elements_of_a_unit),
         Rule(("tcdm", "banks"), "`tcdm` is a multiple of a word in each of the `banks`", _whole_words),
     )
 
@@ -374,6 +389,8 @@ class Hardware(Stated):
                 del data[name]
         if self.cluster is not None and not self.cluster.vector:
             del data["cluster"]["vector"]
+        if self.cluster is not None and self.cluster.vector_elements == 1:
+            del data["cluster"]["vector_elements"]
         if self.order is not None:
             data["order"] = [item_data(item) if isinstance(item, Marker) else item for item in self.order]
         return data

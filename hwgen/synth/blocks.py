@@ -7,6 +7,7 @@ from typing import Self
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.vector.shape import NARROW, VectorShape
 from hwgen.export.cached import generated, generated_cluster
 from hwgen.export.conversion import converted
 from hwgen.export.pipeline import pipeline_verilog
@@ -61,9 +62,11 @@ def cluster_blocks(
     return {f"{parameters.hwcs} HWCs": sum([one] * parameters.hwcs, Block()), **around}
 
 
-def vector_blocks(address_bits: int, *, tell: Tell = lambda stage: None) -> dict[str, Block]:
+def vector_blocks(
+    address_bits: int, shape: VectorShape = NARROW, *, tell: Tell = lambda stage: None
+) -> dict[str, Block]:
     """The blocks of a vector unit alone, in a TCDM whose byte addresses have so many bits."""
-    return _blocks(converted(VectorUnit(address_bits), "vector"), "vector", tell=tell)
+    return _blocks(converted(VectorUnit(address_bits, shape=shape), "vector"), "vector", tell=tell)
 
 
 def _blocks(

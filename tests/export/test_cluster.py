@@ -56,8 +56,11 @@ def test_lints_clean_with_the_waivers(folder: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_cluster_with_a_vector_unit_lints_clean_and_has_its_registers(folder: Path, tmp_path: Path) -> None:
-    given = cluster_files_of(replace(PARAMETERS, vector=True))
+@pytest.mark.parametrize("elements", [1, 2, 4, 8])
+def test_a_cluster_with_a_vector_unit_lints_clean_and_has_its_registers(
+    folder: Path, tmp_path: Path, elements: int
+) -> None:
+    given = cluster_files_of(replace(PARAMETERS, vector=True, vector_elements=elements))
     assert {"vector_registers.h", "vector_registers.md"} <= given.keys()
     assert not (folder / "vector_registers.h").exists()
     for name in ("cluster.v", "cluster.vlt", "cluster_axi_lite.v"):
@@ -91,6 +94,7 @@ def test_registers_of_cluster_and_hwc_are_there_and_the_format_of_programs() -> 
     [
         ({"hwcs": 9}, "hwcs: expected 1 to 8, got 9"),
         ({"hwcs": 8, "vector": True}, "hwcs: expected 1 to 7 beside a vector unit, got 8"),
+        ({"vector_elements": 3}, "elements: expected 1, 2, 4 or 8, got 3"),
         ({"load_words": 8}, "load_words: expected 16 to 4096, got 8"),
         ({"axi_bits": 16}, "axi_bits: expected 32, 64 or 128, got 16"),
         ({"tcdm_banks": 3}, "banks: expected a power of two from 2 on, got 3"),

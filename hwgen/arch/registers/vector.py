@@ -6,6 +6,7 @@ from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Field,
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import VectorError
 from hwgen.arch.vector.job import COLUMN_BITS, EXTENT_BITS, VECTOR_MULTIPLIER_BITS, VectorJob
+from hwgen.arch.vector.shape import NARROW, VectorShape
 
 __all__ = ["VECTOR_IDENTITY", "job_values", "vector_registers"]
 
@@ -13,9 +14,11 @@ VECTOR_IDENTITY = 0x56454331
 """Reads "VEC1"."""
 SETTINGS_BASE = 0x40
 SHIFT_BITS = 6
+ELEMENTS = ("elements", 1, "No window, stride or padding: several neighbours of a row are computed in a cycle")
+"""A field of the mode where the unit takes several elements in a cycle."""
 
 
-def vector_registers(address_bits: int) -> Bank:
+def vector_registers(address_bits: int, shape: VectorShape = NARROW) -> Bank:
     """Every register of a vector unit in a TCDM whose byte addresses have so many bits."""
     builder = BankBuilder("vector", "Registers of a vector unit: the settings of a job, its start, its status")
     builder.place(
@@ -28,7 +31,7 @@ def vector_registers(address_bits: int) -> Bank:
             value_register("cycles", 32, "Clock cycles from the start to the end of the job", Access.RO),
         ],
     )
-    builder.place(SETTINGS_BASE, map(write_only, _settings(address_bits)))
+    builder.place(SETTINGS_BASE, map(write_only, _settings(address_bits, shape)))
     return builder.bank()
 
 
@@ -42,7 +45,7 @@ def job_values(bank: Bank, job: VectorJob) -> dict[str, int]:
     return words
 
 
-def _settings(address_bits: int) -> Iterator[Content]:
+def _settings(address_bits: int, shape: VectorShape) -> Iterator[Content]:
     """The run-time settings, in register order."""
     yield _fields(
         "mode",
@@ -52,6 +55,7 @@ def _settings(address_bits: int) -> Iterator[Content]:
         ("table", 1, "Outputs go through the table"),
         ("load", 1, "The table is read from table_base first"),
         ("shift", SHIFT_BITS, "Bits that the scaled value is shifted right, with rounding; at least 1"),
+        *([ELEMENTS] if shape.wide else []),
     )
     yield _fields(
         "outputs", "Extents of the output", ("channels", EXTENT_BITS, "Channels"), ("rows", EXTENT_BITS, "Rows")

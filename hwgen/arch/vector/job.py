@@ -1,9 +1,9 @@
 """The vector unit of a cluster: what one job of it is, and the widths of its settings.
 
-The unit computes feature maps from feature maps in the TCDM, one element of a window in a cycle. For every output
-element it visits the elements of a window of the input: their sum, their maximum, or, with a second operand, the pair
-of elements at the same place. The result is scaled, rounded, shifted, moved to the zero point and clipped, and may go
-through a table of 256 entries. A copy is the maximum of a window of one element.
+The unit computes feature maps from feature maps in the TCDM, one element of a window in a cycle, or several of them.
+For every output element it visits the elements of a window of the input: their sum, their maximum, or, with a second
+operand, the pair of elements at the same place. The result is scaled, rounded, shifted, moved to the zero point and
+clipped, and may go through a table of 256 entries. A copy is the maximum of a window of one element.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Literal
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.requantisation import HIGHEST, LOWEST
-from hwgen.ir.requantisation import MOST_MULTIPLIER, MOST_SHIFT, TABLE_ENTRIES
+from hwgen.ir.requantisation import MOST_MULTIPLIER, MOST_SHIFT
 
 __all__ = [
     "COLUMN_BITS",
@@ -20,7 +20,6 @@ __all__ = [
     "IDENTITY_SCALE",
     "MOST_WINDOW",
     "PAIR",
-    "TABLE_WORDS",
     "VECTOR_MULTIPLIER_BITS",
     "VECTOR_PORTS",
     "WINDOW_SUM_BITS",
@@ -30,7 +29,7 @@ __all__ = [
 
 VectorMode = Literal["add", "average", "maximum"]
 VECTOR_PORTS = ("i", "o")
-"""Ports to the TCDM, each of a word: one reads, one writes."""
+"""Ports to the TCDM, as wide as each other: one reads, one writes."""
 EXTENT_BITS = 16
 """Bits of channels, of rows, and of what a window has of rows and columns."""
 COLUMN_BITS = 20
@@ -41,7 +40,6 @@ MOST_WINDOW = (1 << EXTENT_BITS) - 1
 """Elements of a window, at most."""
 WINDOW_SUM_BITS = EXTENT_BITS + 9
 """Bits of the sum of a window of elements less their zero point, with its sign."""
-TABLE_WORDS = TABLE_ENTRIES // WORD_BYTES
 IDENTITY_SCALE = (2, 1)
 """Multiplier and shift that leave a value as it is: (2 * v + 1) >> 1."""
 PAIR = 2
@@ -127,13 +125,18 @@ class VectorJob:
         for name in ("zero_out", "low", "high"):
             _inside(name, getattr(self, name), LOWEST, HIGHEST)
         if self.mode == "add":
-            size, window = (self.rows, self.columns), (self.kernel, self.stride, self.padding)
-            if window != ((1, 1), (1, 1), (0, 0)) or size != (self.height, self.width):
+            if not self.by_element:
                 raise ParameterError("an addition: expected as many rows and columns in as out, and no window")
             if (self.second - self.input) % WORD_BYTES:
                 raise ParameterError(f"second: expected whole words from {self.input:#x}, got {self.second:#x}")
         if self.table_from is not None and self.table_from % WORD_BYTES:
             raise ParameterError(f"table_from: expected a multiple of {WORD_BYTES}, got {self.table_from:#x}")
+
+    @property
+    def by_element(self) -> bool:
+        """Whether every output is made of the element at the same place, so that neighbours need no window."""
+        window = (self.kernel, self.stride, self.padding)
+        return window == ((1, 1), (1, 1), (0, 0)) and (self.rows, self.columns) == (self.height, self.width)
 
     @property
     def settings(self) -> dict[str, int]:
@@ -146,6 +149,7 @@ class VectorJob:
             "mode_table": self.table,
             "mode_load": self.table_from is not None,
             "mode_shift": self.shift,
+            "mode_elements": self.by_element,
             "outputs_channels": self.channels,
             "outputs_rows": self.rows,
             "columns": self.columns,

@@ -101,7 +101,7 @@ class ClusterCore(wiring.Component):
         hwcs = [HwcModule(p.hwc) for _ in range(p.hwcs)]
         for i, hwc in enumerate(hwcs):
             m.submodules[f"hwc_{i}"] = hwc
-        vectors = [VectorUnit(p.dma.tcdm_address_bits, p.hwc.rounding)] if p.vector else []
+        vectors = [VectorUnit(p.dma.tcdm_address_bits, p.hwc.rounding, p.vector_shape)] if p.vector else []
         for vector in vectors:
             m.submodules.vector = vector
         # Between programs the queues and their state are held in reset.

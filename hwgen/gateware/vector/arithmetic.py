@@ -9,18 +9,18 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.registers.vector import vector_registers
 from hwgen.arch.requantisation import LOWEST
-from hwgen.arch.vector.job import TABLE_WORDS, VECTOR_MULTIPLIER_BITS, WINDOW_SUM_BITS
+from hwgen.arch.vector.job import VECTOR_MULTIPLIER_BITS, WINDOW_SUM_BITS
+from hwgen.arch.vector.shape import NARROW
 from hwgen.gateware.lib.register_bank import settings_signature
 from hwgen.gateware.lib.rounding import RoundingShift, beyond
 from hwgen.gateware.lib.scaling import LOW_BITS, ZeroClip
 from hwgen.gateware.vector.walk import STEP
 
-__all__ = ["OUTPUT", "VectorArithmetic"]
+__all__ = ["ENDS", "OUTPUT", "VectorArithmetic"]
 
 OUTPUT = data.StructLayout({"value": 8, "ends_row": 1, "ends_plane": 1, "ends": 1})
 """An output, and whether it is the last one of its row, of its channel, of all."""
 ENDS = ("ends_row", "ends_plane", "ends")
-SUM_BITS = WINDOW_SUM_BITS + VECTOR_MULTIPLIER_BITS + 1
 LANE_BITS = (WORD_BYTES - 1).bit_length()
 
 
@@ -77,7 +77,7 @@ class VectorArithmetic(wiring.Component):
         held, refilled, now = Signal(WORD_BITS), Signal(WORD_BITS), Signal(WORD_BITS)
         step, valid = Signal(STEP), Signal()
         first, second = Signal(signed(8)), Signal(signed(8))
-        self._entry, self._entries = Signal(), Signal(range(TABLE_WORDS))
+        self._entry, self._entries = Signal(), Signal(range(NARROW.table_words))
         m.d.comb += [
             takes.eq(given.takes | given.refills | given.entry),
             goes.eq(self.i_step.valid & (~takes | self.i_word.valid) & advance),
@@ -128,18 +128,19 @@ class VectorArithmetic(wiring.Component):
                     m.d.sync += total.eq(element)
         return total, other, complete, ends
 
-    def _scale(self, m: Module, advance: Signal, total: Signal, other: Signal) -> Signal:
-        """Two products, their sum, its shift, the clip."""
-        s = self.settings
-        m.submodules.rounding = rounding = RoundingShift(
-            bits=LOW_BITS, sum_bits=SUM_BITS, shift_bits=len(s.mode_shift), rounding=self._rounding
+    def _scale(self, m: Module, advance: Signal, total: Signal, other: Signal, lane: str = "") -> Signal:
+        """Two products, their sum, its shift, the clip. ``lane`` : what follows the names of its blocks."""
+        s, sum_bits = self.settings, len(total) + VECTOR_MULTIPLIER_BITS + 1
+        rounding = RoundingShift(
+            bits=LOW_BITS, sum_bits=sum_bits, shift_bits=len(s.mode_shift), rounding=self._rounding
         )
-        m.submodules.clip = clip = ZeroClip(rounding=self._rounding)
-        first = Signal(signed(WINDOW_SUM_BITS + VECTOR_MULTIPLIER_BITS), reset_less=True)
-        second = Signal(signed(9 + VECTOR_MULTIPLIER_BITS), reset_less=True)
-        both, rest = Signal(signed(SUM_BITS), reset_less=True), Signal.like(rounding.rest, reset_less=True)
+        clip = ZeroClip(rounding=self._rounding)
+        m.submodules[f"rounding{lane}"], m.submodules[f"clip{lane}"] = rounding, clip
+        first = Signal(signed(len(total) + VECTOR_MULTIPLIER_BITS), reset_less=True)
+        second = Signal(signed(len(other) + VECTOR_MULTIPLIER_BITS), reset_less=True)
+        both, rest = Signal(signed(sum_bits), reset_less=True), Signal.like(rounding.rest, reset_less=True)
         value, above = Signal(8, reset_less=True), Signal.like(rounding.beyond)
-        m.d.sync += above.eq(beyond(s.mode_shift, LOW_BITS, SUM_BITS))
+        m.d.sync += above.eq(beyond(s.mode_shift, LOW_BITS, sum_bits))
         m.d.comb += [
             rounding.enable.eq(1),
             rounding.sum.eq(both),
@@ -163,14 +164,14 @@ class VectorArithmetic(wiring.Component):
     @staticmethod
     def _beside(m: Module, advance: Signal, complete: Signal, ends: Signal, name: str) -> tuple[Signal, Signal]:
         """What accompanies a value, a stage later."""
-        valid, last = Signal(name=f"{name}_valid"), Signal(len(ENDS), name=f"{name}_ends")
+        valid, last = Signal(name=f"{name}_valid"), Signal(len(ends), name=f"{name}_ends")
         with m.If(advance):
             m.d.sync += [valid.eq(complete), last.eq(ends)]
         return valid, last
 
     def _through_table(self, m: Module, advance: Signal, value: Signal, complete: Signal, ends: Signal) -> None:
         """The last stage: the entry for the value, or the value."""
-        m.submodules.table = table = Memory(shape=WORD_BITS, depth=TABLE_WORDS, init=[])
+        m.submodules.table = table = Memory(shape=WORD_BITS, depth=NARROW.table_words, init=[])
         write, read = table.write_port(), table.read_port()
         place, kept = Signal(8), Signal(8)
         m.d.comb += [

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.registers.control import status_register
 from hwgen.arch.registers.errors import VectorError
 from hwgen.arch.registers.vector import vector_registers
+from hwgen.arch.vector.shape import NARROW, VectorShape
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of, settings_signature
 from hwgen.gateware.lib.run_status import RunStatus
@@ -25,6 +26,8 @@ class VectorRegisters(wiring.Component):
     ----------
     address_bits
         Of a byte address in the TCDM.
+    shape
+        How wide the unit is.
 
     Members
     -------
@@ -41,8 +44,8 @@ class VectorRegisters(wiring.Component):
         What the registers ``status`` and ``fault_address`` read.
     """
 
-    def __init__(self, address_bits: int) -> None:
-        self._bank = vector_registers(address_bits)
+    def __init__(self, address_bits: int, shape: VectorShape = NARROW) -> None:
+        self._bank = vector_registers(address_bits, shape)
         super().__init__(
             {
                 "port": In(TcdmSignature()),

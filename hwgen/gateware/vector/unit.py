@@ -5,16 +5,19 @@ from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.bus import WORD_BITS, WriteAnswers
+from hwgen.arch.bus import WriteAnswers
 from hwgen.arch.latency import STEPS_AHEAD
 from hwgen.arch.registers.errors import VectorError
 from hwgen.arch.requantisation import HALF_UP
+from hwgen.arch.vector.shape import NARROW, VectorShape
 from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
 from hwgen.gateware.lib.register_bank import ERROR
 from hwgen.gateware.vector.arithmetic import VectorArithmetic
-from hwgen.gateware.vector.pack import VectorPack
+from hwgen.gateware.vector.pack import VectorPack, WidePack
 from hwgen.gateware.vector.registers import STATUS, VectorRegisters
-from hwgen.gateware.vector.walk import STEP, VectorWalk
+from hwgen.gateware.vector.walk import VectorWalk
+from hwgen.gateware.vector.wide_arithmetic import WideArithmetic
+from hwgen.gateware.vector.wide_walk import WideWalk
 
 __all__ = ["VectorUnit"]
 
@@ -31,6 +34,8 @@ class VectorUnit(wiring.Component):
         Of a byte address in the TCDM.
     rounding
         How the shift rounds.
+    shape
+        How wide it is.
 
     Members
     -------
@@ -44,13 +49,14 @@ class VectorUnit(wiring.Component):
         What the registers ``status`` and ``fault_address`` read.
     """
 
-    def __init__(self, address_bits: int, rounding: str = HALF_UP) -> None:
-        self._bits, self._rounding = address_bits, rounding
+    def __init__(self, address_bits: int, rounding: str = HALF_UP, shape: VectorShape = NARROW) -> None:
+        self._bits, self._rounding, self._shape = address_bits, rounding, shape
+        width = 8 * shape.word_bytes
         super().__init__(
             {
                 "cfg": In(TcdmSignature()),
-                "tcdm_i": Out(TcdmSignature()),
-                "tcdm_o": Out(TcdmSignature()),
+                "tcdm_i": Out(TcdmSignature(width)),
+                "tcdm_o": Out(TcdmSignature(width)),
                 "halt": In(1),
                 "state": Out(STATUS),
                 "fault": Out(32),
@@ -59,13 +65,13 @@ class VectorUnit(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        m.submodules.registers = registers = VectorRegisters(self._bits)
-        walk, pack = VectorWalk(self._bits), VectorPack(self._bits)
-        arithmetic = VectorArithmetic(self._bits, self._rounding)
-        source = TcdmMaster(address_bits=self._bits)
-        target = TcdmMaster(reads=False, writes=True, address_bits=self._bits)
-        steps = SyncFIFO(width=STEP.size, depth=STEPS_AHEAD)
-        words = SyncFIFO(width=WORD_BITS, depth=STEPS_AHEAD)
+        shape, width = self._shape, 8 * self._shape.word_bytes
+        m.submodules.registers = registers = VectorRegisters(self._bits, shape)
+        walk, arithmetic, pack = self._parts()
+        source = TcdmMaster(width=width, address_bits=self._bits)
+        target = TcdmMaster(reads=False, writes=True, width=width, address_bits=self._bits)
+        steps = SyncFIFO(width=walk.step_layout(shape).size, depth=STEPS_AHEAD)
+        words = SyncFIFO(width=width, depth=STEPS_AHEAD)
         busy, halting, starting, rests = Signal(), Signal(), Signal(), Signal(init=1)
         blocks = {
             "walk": walk, "arithmetic": arithmetic, "pack": pack,
@@ -98,6 +104,13 @@ class VectorUnit(wiring.Component):
         ]
         self._control(m, registers, source, target, pack.finished, busy, halting)
         return m
+
+    def _parts(self) -> tuple[VectorWalk, VectorArithmetic, VectorPack]:
+        """Steps, arithmetic and words of the output."""
+        if not self._shape.wide:
+            return VectorWalk(self._bits), VectorArithmetic(self._bits, self._rounding), VectorPack(self._bits)
+        arithmetic = WideArithmetic(self._bits, self._rounding, self._shape)
+        return WideWalk(self._bits, self._shape), arithmetic, WidePack(self._bits, self._shape)
 
     def _control(
         self,

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.registers.vector import vector_registers
-from hwgen.arch.vector.job import TABLE_WORDS
-from hwgen.gateware.bus.tcdm import Request, read_request
+from hwgen.arch.vector.shape import NARROW, VectorShape
+from hwgen.gateware.bus.tcdm import read_request, request_layout
 from hwgen.gateware.lib.register_bank import settings_signature
 
 __all__ = ["STEP", "VectorWalk"]
@@ -43,39 +43,48 @@ class VectorWalk(wiring.Component):
     ----------
     address_bits
         Of a byte address in the TCDM.
+    shape
+        How wide the unit is.
 
     Members
     -------
     settings : In
     start : In(1)
-    o_step : Out(stream of STEP)
+    o_step : Out(stream of `step_layout`)
     o_request : Out(stream of Request)
         Accepted in the same cycle as the step that it is for.
     """
 
-    def __init__(self, address_bits: int) -> None:
-        self._bits = address_bits
-        bank = vector_registers(address_bits)
+    def __init__(self, address_bits: int, shape: VectorShape = NARROW) -> None:
+        self._bits, self._shape = address_bits, shape
+        self._lane_bits = (shape.word_bytes - 1).bit_length()
+        bank = vector_registers(address_bits, shape)
         super().__init__(
             {
                 "settings": In(settings_signature(bank.held)),
                 "start": In(1),
-                "o_step": Out(stream.Signature(STEP)),
-                "o_request": Out(stream.Signature(Request)),
+                "o_step": Out(stream.Signature(self.step_layout(shape))),
+                "o_request": Out(stream.Signature(request_layout(8 * shape.word_bytes))),
             }
         )
+
+    @staticmethod
+    def step_layout(shape: VectorShape) -> data.StructLayout:
+        """What is known of a step."""
+        return STEP
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         s, step = self.settings, self.o_step.payload
         self._place(m)
+        self._pace(m)
         works, asks, goes, address = Signal(), Signal(), Signal(), Signal(self._bits)
-        entries = Signal(range(TABLE_WORDS))
+        entries = Signal(range(self._shape.table_words))
         m.d.comb += [
             self.o_request.valid.eq(works & asks & self.o_step.ready),
             self.o_step.valid.eq(works & (~asks | self.o_request.ready)),
             goes.eq(self.o_step.valid & self.o_step.ready),
-            self.o_request.payload.eq(read_request(Cat(C(0, LANE_BITS), address[LANE_BITS:]), ~C(0, WORD_BYTES))),
+            self.o_request.payload.eq(self._read(address)),
         ]
         with m.FSM(name="walk"):
             with m.State("Idle"):
@@ -91,10 +100,10 @@ class VectorWalk(wiring.Component):
                     m.next = "Refill"
             with m.State("Table"):
                 m.d.comb += [works.eq(1), asks.eq(1), step.entry.eq(1)]
-                m.d.comb += address.eq(s.table_base + (entries << LANE_BITS))
+                m.d.comb += address.eq(s.table_base + (entries << self._lane_bits))
                 with m.If(goes):
                     m.d.sync += entries.eq(entries + 1)
-                    with m.If(entries == TABLE_WORDS - 1):
+                    with m.If(entries == self._shape.table_words - 1):
                         m.next = "Walk"
                         with m.If(s.mode_add):
                             m.next = "Refill"
@@ -104,16 +113,16 @@ class VectorWalk(wiring.Component):
                     m.next = "Walk"
             with m.State("Walk"):
                 takes, needs = Signal(), Signal()
+                inside, elements = self._elements(m)
                 m.d.comb += [
                     works.eq(1),
-                    takes.eq(step.inside & (self._fresh | (self._at[LANE_BITS:] != self._held))),
-                    needs.eq(s.mode_add & (self._at[:LANE_BITS] == WORD_BYTES - 1) & ~self._last_column),
+                    takes.eq(inside & (self._fresh | (self._at[self._lane_bits :] != self._held))),
+                    needs.eq(s.mode_add & self._ends_word & ~self._last_column),
                     asks.eq(takes | needs),
-                    address.eq(Mux(takes, self._at, self._at + s.second + 1)),
+                    address.eq(Mux(takes, self._at, self._second_word)),
                     step.takes.eq(takes),
                     step.refills.eq(needs & ~takes),
-                    step.lane.eq(self._at),
-                    step.inside.eq((self._line_row < s.height) & (self._column < s.width)),
+                    *elements,
                     step.first.eq(self._first),
                     step.last.eq(self._last_tap & self._last_line),
                     step.ends_row.eq(step.last & self._last_column),
@@ -122,7 +131,7 @@ class VectorWalk(wiring.Component):
                 ]
                 with m.If(goes):
                     with m.If(takes):
-                        m.d.sync += self._held.eq(self._at[LANE_BITS:])
+                        m.d.sync += self._held.eq(self._at[self._lane_bits :])
                     ends_line = self._last_tap & (~self._one_line | step.ends_row)
                     m.d.sync += [self._fresh.eq(ends_line | (self._fresh & ~takes)), self._first.eq(step.last)]
                     self._advance(m)
@@ -131,6 +140,30 @@ class VectorWalk(wiring.Component):
                     with m.Elif((takes & needs) | (s.mode_add & step.ends_row)):
                         m.next = "Refill"
         return m
+
+    def _read(self, address: Signal) -> Value:
+        """The request of the word at an address."""
+        word = Cat(C(0, self._lane_bits), address[self._lane_bits :])
+        return read_request(word, ~C(0, self._shape.word_bytes), 8 * self._shape.word_bytes)
+
+    def _elements(self, m: Module) -> tuple[Value, list[Value]]:
+        """Whether the step has an element that is no padding, and what tells its taker which ones it has."""
+        s, step = self.settings, self.o_step.payload
+        inside = (self._line_row < s.height) & (self._column < s.width)
+        return step.inside, [step.lane.eq(self._at), step.inside.eq(inside)]
+
+    def _pace(self, m: Module) -> None:
+        """How far a step goes: taps and columns that it does, what follows in the line and in the row; and when the
+        next word of the second operand is needed, and which."""
+        s = self.settings
+        self._taken, self._done = 1, 1
+        self._to_tap, self._to_column = s.dilation_columns, s.stride_columns
+        self._ends_word = self._at[:LANE_BITS] == WORD_BYTES - 1
+        self._second_word = self._at + s.second + 1
+
+    def _ends(self, m: Module) -> tuple[Value, Value]:
+        """Whether the step is the last one of its line of the window, and of the row of the output."""
+        return self._taps == 1, self._columns == 1
 
     def _place(self, m: Module) -> None:
         """Where the walk is: what is left of each loop; addresses and places of the element, of its line, of its
@@ -145,14 +178,15 @@ class VectorWalk(wiring.Component):
         )
         self._line_row, self._row_row = Signal.like(s.first_row), Signal.like(s.first_row)
         self._column, self._window_column = Signal.like(s.first_column), Signal.like(s.first_column)
-        self._held, self._fresh, self._first = Signal(self._bits - LANE_BITS), Signal(), Signal()
+        self._held, self._fresh, self._first = Signal(self._bits - self._lane_bits), Signal(), Signal()
         self._last_tap, self._last_line, self._one_line = Signal(), Signal(), Signal()
         self._last_column, self._last_row = Signal(), Signal()
+        ends_line, ends_row = self._ends(m)
         m.d.comb += [
-            self._last_tap.eq(self._taps == 1),
+            self._last_tap.eq(ends_line),
             self._last_line.eq(self._lines == 1),
             self._one_line.eq(s.kernel_rows == 1),
-            self._last_column.eq(self._columns == 1),
+            self._last_column.eq(ends_row),
             self._last_row.eq(self._rows == 1),
         ]
 
@@ -174,11 +208,11 @@ class VectorWalk(wiring.Component):
     def _advance(self, m: Module) -> None:
         """Step to the next element: the innermost loop that has not ended goes on, those inside begin again."""
         s = self.settings
-        line, window = self._line + s.input_line, self._window + s.stride_columns
+        line, window = self._line + s.input_line, self._window + self._to_column
         row, plane = self._row + s.input_row, self._plane + s.input_plane
-        row_row, column = self._row_row + s.stride_rows, self._window_column + s.stride_columns
-        m.d.sync += [self._taps.eq(self._taps - 1), self._at.eq(self._at + s.dilation_columns)]
-        m.d.sync += self._column.eq(self._column + s.dilation_columns)
+        row_row, column = self._row_row + s.stride_rows, self._window_column + self._to_column
+        m.d.sync += [self._taps.eq(self._taps - self._taken), self._at.eq(self._at + self._to_tap)]
+        m.d.sync += self._column.eq(self._column + self._to_tap)
         with m.If(self._last_tap):
             m.d.sync += [
                 self._taps.eq(s.kernel_columns),
@@ -190,7 +224,7 @@ class VectorWalk(wiring.Component):
         with m.If(self._last_tap & self._last_line):
             m.d.sync += [
                 self._lines.eq(s.kernel_rows),
-                self._columns.eq(self._columns - 1),
+                self._columns.eq(self._columns - self._done),
                 self._line_row.eq(self._row_row),
                 *_to(column, self._column, self._window_column),
                 *_to(window, self._at, self._line, self._window),

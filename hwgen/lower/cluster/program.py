@@ -92,6 +92,7 @@ class ClusterProgram:
             cluster.axi_bits,
             cluster.multicast,
             vector=cluster.vector,
+            vector_elements=cluster.vector_elements,
         )
 
     @property

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Opcode, Queue, encode, end, join, load, start, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
@@ -63,12 +62,12 @@ class VectorProgram:
     @cached_property
     def access(self) -> VectorAccess:
         """What the unit's ports read and write in the TCDM."""
-        return sum((vector_access(job) for job in self.jobs), VectorAccess())
+        return sum((vector_access(job, self.cluster.vector_shape) for job in self.jobs), VectorAccess())
 
     @property
     def works(self) -> list[int]:
         """Cycles of the job that each START begins, in program order."""
-        return [vector_cycles(job) for job in self.jobs]
+        return [vector_cycles(job, self.cluster.vector_shape) for job in self.jobs]
 
     def counts(self, port: DramPort, streams: Streams | None = None) -> Counts:
         """Accesses at the DRAM, at the unit's ports, and at those of the DMA: maps as I and O, tables as B.
@@ -142,9 +141,11 @@ class _Writer:
         self, where: str, cluster: ClusterParameters, room: tuple[int, int], constants: int, tables: bytes
     ) -> None:
         self._where, self._cluster, self._tables, self._constants = where, cluster, tables, constants
-        self._bank = vector_registers(cluster.dma.tcdm_address_bits)
+        self._bank = vector_registers(cluster.dma.tcdm_address_bits, cluster.vector_shape)
         self._configuration = Configuration(self._bank.held)
-        self._base = aligned(room[0])
+        self._shape = cluster.vector_shape
+        self._word = self._shape.word_bytes
+        self._base = aligned(room[0], self._word)
         self._size = sum(room) - self._base
         self._phases: list[Phase] = []
         self._jobs: list[VectorJob] = []
@@ -169,10 +170,10 @@ class _Writer:
 
     def _task(self, task: Task) -> None:
         """The tiles of a task. The load of a tile comes before the work on the tile before it."""
-        tiles = tiles_of(task, self._size, self._where)
+        tiles = tiles_of(task, self._size, self._word, self._where)
         parts = 1 if len(tiles) == 1 else PARTS
-        size = self._size // parts // WORD_BYTES * WORD_BYTES
-        outputs = max(target_bytes(task, tile) for tile in tiles)
+        size = self._size // parts // self._word * self._word
+        outputs = max(target_bytes(task, tile, self._word) for tile in tiles)
         done = list({phase.queue: phase for phase in self._phases}.values())
         before = [_Phases(after=done) for _ in range(parts)]
         held: list[Phase] = []
@@ -195,7 +196,7 @@ class _Writer:
                 sources.append(place_of(source, part))
                 continue
             place = target if moved_only else _dense(part, at)
-            at += 0 if moved_only else aligned(part.elements)
+            at += 0 if moved_only else aligned(part.elements, self._word)
             loads += [load(one.encode()) for one in _moves(source, part, place, OperandTag.I)]
             sources.append(place)
         tables = self._unread
@@ -221,7 +222,8 @@ class _Writer:
     ) -> Iterator[Command]:
         """The jobs of a tile, and the end of the last one."""
         mask = 1 << self._cluster.hwcs
-        for job in jobs_of(task, tile, sources, target, tables):
+        for job in jobs_of(task, tile, sources, target, tables, self._shape):
+            self._shape.check(job)
             self._jobs.append(job)
             yield from self._configuration.own(self._cluster.hwcs, job_values(self._bank, job))
             yield start(mask)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.vector.job import COLUMN_BITS, EXTENT_BITS, IDENTITY_SCALE, VectorJob
+from hwgen.arch.vector.shape import VectorShape
 from hwgen.ir.document import InputError
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.lower.vector.maps import FeatureMap, Part
@@ -41,20 +41,22 @@ class Tile:
     sources: tuple[Part, ...]
 
 
-def tiles_of(task: Task, room: int, where: str) -> list[Tile]:
+def tiles_of(task: Task, room: int, word: int, where: str) -> list[Tile]:
     """The tiles of a task; two of them fit into ``room`` bytes, unless there is only one.
+
+    ``word`` : bytes of a word, at which each part of a map begins.
 
     Raises `InputError` where not even a row fits.
     """
     target = task.target
     whole = _tile(task, Part((0, target.channels), (0, target.rows), (0, target.columns)))
-    need = _tile_bytes(task, whole)
+    need = _tile_bytes(task, whole, word)
     if need == 0:
         return list(_cut(task, 1 << EXTENT_BITS, 1 << EXTENT_BITS, 1 << COLUMN_BITS))
-    half = room // 2 // WORD_BYTES * WORD_BYTES
+    half = room // 2 // word * word
     wanted = min(half, max(need // TILES, TINY))
     for budget in (wanted, half):
-        shape = _shape(task, budget)
+        shape = _shape(task, budget, word)
         if shape is not None:
             return list(_cut(task, *shape))
     if need <= room:
@@ -62,19 +64,19 @@ def tiles_of(task: Task, room: int, where: str) -> list[Tile]:
     raise InputError(f"{where}: {room} bytes of the TCDM hold no two tiles of a row")
 
 
-def _shape(task: Task, budget: int) -> tuple[int, int, int] | None:
+def _shape(task: Task, budget: int, word: int) -> tuple[int, int, int] | None:
     """Channels, rows and columns of the largest tile within the budget; None: there is none."""
     target = task.target
-    channels = _largest(target.channels, lambda n: _need(task, n, target.rows, target.columns) <= budget)
+    channels = _largest(target.channels, lambda n: _need(task, (n, target.rows, target.columns), word) <= budget)
     if channels:
         return _even(target.channels, channels), target.rows, target.columns
-    rows = _largest(target.rows, lambda n: _need(task, 1, n, target.columns) <= budget)
+    rows = _largest(target.rows, lambda n: _need(task, (1, n, target.columns), word) <= budget)
     if rows:
         return 1, _even(target.rows, rows), target.columns
     if task.window != ELEMENT:
         return None
-    columns = _largest(target.columns, lambda n: _need(task, 1, 1, n) <= budget)
-    columns -= columns % WORD_BYTES if columns < target.columns else 0
+    columns = _largest(target.columns, lambda n: _need(task, (1, 1, n), word) <= budget)
+    columns -= columns % word if columns < target.columns else 0
     return (1, 1, columns) if columns else None
 
 
@@ -95,27 +97,33 @@ def _even(total: int, most: int) -> int:
     return -(-total // -(-total // most))
 
 
-def _need(task: Task, channels: int, rows: int, columns: int) -> int:
+def _need(task: Task, extents: tuple[int, int, int], word: int) -> int:
     """Bytes of a tile of these extents, at most."""
-    window = task.window
+    (channels, rows, columns), window = extents, task.window
     span = (rows - 1) * window.stride[0] + (window.kernel[0] - 1) * window.dilation[0] + 1
     down = min(task.sources[0].rows, span)
     across = columns if task.window == ELEMENT else task.sources[0].columns
-    loaded = sum(aligned(channels * down * across) for one in task.sources if not one.resident)
-    return loaded + (0 if task.target.resident else aligned(channels * rows * columns)) + _table_bytes(task, channels)
+    loaded = sum(aligned(channels * down * across, word) for one in task.sources if not one.resident)
+    return (
+        loaded
+        + (0 if task.target.resident else aligned(channels * rows * columns, word))
+        + _table_bytes(task, channels)
+    )
 
 
-def _tile_bytes(task: Task, tile: Tile) -> int:
+def _tile_bytes(task: Task, tile: Tile, word: int) -> int:
     """Bytes that a tile takes in the TCDM."""
     loaded = sum(
-        aligned(part.elements) for source, part in zip(task.sources, tile.sources, strict=True) if not source.resident
+        aligned(part.elements, word)
+        for source, part in zip(task.sources, tile.sources, strict=True)
+        if not source.resident
     )
-    return loaded + target_bytes(task, tile) + _table_bytes(task, tile.target.extents[0])
+    return loaded + target_bytes(task, tile, word) + _table_bytes(task, tile.target.extents[0])
 
 
-def target_bytes(task: Task, tile: Tile) -> int:
+def target_bytes(task: Task, tile: Tile, word: int) -> int:
     """Those of them that are for the output."""
-    return 0 if task.target.resident else aligned(tile.target.elements)
+    return 0 if task.target.resident else aligned(tile.target.elements, word)
 
 
 def _table_bytes(task: Task, channels: int) -> int:
@@ -123,9 +131,9 @@ def _table_bytes(task: Task, channels: int) -> int:
     return TABLE_ENTRIES * channels if len(task.tables) > 1 else 0
 
 
-def aligned(size: int) -> int:
-    """Bytes in whole words."""
-    return -(-size // WORD_BYTES) * WORD_BYTES
+def aligned(size: int, word: int) -> int:
+    """Bytes in whole words of so many bytes."""
+    return -(-size // word) * word
 
 
 def _cut(task: Task, channels: int, rows: int, columns: int) -> Iterator[Tile]:
@@ -157,7 +165,9 @@ def _tile(task: Task, target: Part) -> Tile:
     return Tile(target, tuple(parts))
 
 
-def jobs_of(task: Task, tile: Tile, sources: list[Place], target: Place, tables: list[int]) -> Iterator[VectorJob]:
+def jobs_of(
+    task: Task, tile: Tile, sources: list[Place], target: Place, tables: list[int], shape: VectorShape
+) -> Iterator[VectorJob]:
     """The jobs of a tile whose parts are at these places; ``tables``: where those of its channels are, or the one for
     all of them if it is to be read, else none."""
     for region in task.regions:
@@ -165,7 +175,8 @@ def jobs_of(task: Task, tile: Tile, sources: list[Place], target: Place, tables:
         columns = _overlap(region.columns, tile.target.columns)
         if rows[0] < rows[1] and columns[0] < columns[1]:
             job = _job(task, tile, replace(region, rows=rows, columns=columns), sources, target)
-            yield from map(_joined, _with_tables(task, _consistent(job, sources), tables))
+            for one in map(_joined, _with_tables(task, _consistent(job, sources), tables)):
+                yield _one_line(one) if shape.wide else one
 
 
 def _with_tables(task: Task, jobs: Iterator[VectorJob], tables: list[int]) -> Iterator[VectorJob]:
@@ -217,6 +228,16 @@ def _joined(job: VectorJob) -> VectorJob:
     if size >= 1 << COLUMN_BITS:
         return job
     return replace(job, channels=channels, rows=1, height=1, columns=size, width=size)
+
+
+def _one_line(job: VectorJob) -> VectorJob:
+    """The same, with a window that is the whole of a map without gaps as one line: fewer steps, where one has several
+    elements."""
+    size = job.height * job.width
+    whole = (job.rows, job.columns, job.kernel, job.padding) == (1, 1, (job.height, job.width), (0, 0))
+    if not whole or job.dilation != (1, 1) or job.input_pitch != job.width:
+        return job
+    return replace(job, kernel=(1, size), height=1, width=size)
 
 
 def _channel(job: VectorJob, channel: int) -> VectorJob:

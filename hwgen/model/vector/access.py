@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.vector.job import PAIR, TABLE_WORDS, VectorJob
+from hwgen.arch.vector.job import PAIR, VectorJob
+from hwgen.arch.vector.shape import VectorShape
 from hwgen.ir.counts import Access
 
 __all__ = ["VectorAccess", "lanes_of", "vector_access", "window_rows"]
@@ -41,24 +41,29 @@ class VectorAccess:
         return VectorAccess(self.inputs + other.inputs, self.table + other.table, self.output + other.output)
 
 
-def vector_access(job: VectorJob) -> VectorAccess:
-    """The accesses of one job."""
+def vector_access(job: VectorJob, shape: VectorShape) -> VectorAccess:
+    """The accesses of one job of a unit of this shape."""
+    size = shape.word_bytes
     elements = job.channels * job.rows * job.columns
     written = sum(
-        number * _words(lane, job.columns)
-        for lane, number in lanes_of(job.output, job.output_plane, job.output_pitch, job.channels, range(job.rows))
+        number * _words(lane, job.columns, size)
+        for lane, number in lanes_of(
+            job.output, job.output_plane, job.output_pitch, job.channels, range(job.rows), size
+        )
     )
     if job.mode == "add":
         read = PAIR * sum(
-            number * _words(lane, job.columns)
-            for lane, number in lanes_of(job.input, job.input_plane, job.input_pitch, job.channels, range(job.rows))
+            number * _words(lane, job.columns, size)
+            for lane, number in lanes_of(
+                job.input, job.input_plane, job.input_pitch, job.channels, range(job.rows), size
+            )
         )
     else:
-        read = _windows(job)
-    table = TABLE_WORDS if job.table_from is not None else 0
+        read = _windows(job, size)
+    table = shape.table_words if job.table_from is not None else 0
     return VectorAccess(
-        Access(WORD_BYTES * read, WORD_BYTES * read, read),
-        Access(WORD_BYTES * table, WORD_BYTES * table, table),
+        Access(size * read, size * read, read),
+        Access(size * table, size * table, table),
         Access(elements, elements, written),
     )
 
@@ -70,11 +75,11 @@ def window_rows(job: VectorJob) -> list[int]:
     return [row for row in rows if 0 <= row < job.height]
 
 
-def _windows(job: VectorJob) -> int:
-    """Words that windows read."""
+def _windows(job: VectorJob, size: int) -> int:
+    """Words of so many bytes that windows read."""
     columns = _columns(job)
-    lanes = lanes_of(job.input, job.input_plane, job.input_pitch, job.channels, window_rows(job))
-    return sum(number * _changes(columns, lane, afresh=job.kernel[0] > 1) for lane, number in lanes)
+    lanes = lanes_of(job.input, job.input_plane, job.input_pitch, job.channels, window_rows(job), size)
+    return sum(number * _changes(columns, lane, size, afresh=job.kernel[0] > 1) for lane, number in lanes)
 
 
 def _columns(job: VectorJob) -> Ints:
@@ -84,9 +89,9 @@ def _columns(job: VectorJob) -> Ints:
     return np.where((columns >= 0) & (columns < job.width), columns, -1)
 
 
-def _changes(columns: Ints, lane: int, *, afresh: bool) -> int:
+def _changes(columns: Ints, lane: int, size: int, *, afresh: bool) -> int:
     """Words that are read where a row begins at this byte of a word; ``afresh``: again in each window."""
-    words = np.where(columns < 0, -1, (columns + lane) // WORD_BYTES)
+    words = np.where(columns < 0, -1, (columns + lane) // size)
     windows = np.broadcast_to(np.arange(len(columns))[:, None] if afresh else np.int64(0), words.shape)
     inside = words >= 0
     words, windows = words[inside], windows[inside]
@@ -95,17 +100,19 @@ def _changes(columns: Ints, lane: int, *, afresh: bool) -> int:
     return 1 + int(((words[1:] != words[:-1]) | (windows[1:] != windows[:-1])).sum())
 
 
-def _words(lane: int, elements: int) -> int:
+def _words(lane: int, elements: int, size: int) -> int:
     """Words that so many bytes touch from this byte of a word on."""
-    return (lane + elements - 1) // WORD_BYTES + 1
+    return (lane + elements - 1) // size + 1
 
 
-def lanes_of(base: int, plane: int, pitch: int, channels: int, rows: "range | list[int]") -> list[tuple[int, int]]:
-    """The bytes of a word at which these rows of all channels begin, and how many do."""
-    by_channel = Counter((base + channel * plane) % WORD_BYTES for channel in range(channels))
-    by_row = Counter(row * pitch % WORD_BYTES for row in rows)
+def lanes_of(
+    base: int, plane: int, pitch: int, channels: int, rows: "range | list[int]", size: int
+) -> list[tuple[int, int]]:
+    """The bytes of a word of ``size`` bytes at which these rows of all channels begin, and how many do."""
+    by_channel = Counter((base + channel * plane) % size for channel in range(channels))
+    by_row = Counter(row * pitch % size for row in rows)
     found: Counter[int] = Counter()
     for first, some in by_channel.items():
         for after, others in by_row.items():
-            found[(first + after) % WORD_BYTES] += some * others
+            found[(first + after) % size] += some * others
     return sorted(found.items())

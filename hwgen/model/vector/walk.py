@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.requantisation import LOWEST
-from hwgen.arch.vector.job import TABLE_WORDS, VectorJob
+from hwgen.arch.vector.job import VectorJob
+from hwgen.arch.vector.shape import VectorShape
 from hwgen.ir.counts import Access
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.model.vector.access import VectorAccess
@@ -23,23 +23,26 @@ Bytes = NDArray[np.uint8]
 class _Reader:
     """One operand: the word that is held, and how many were read."""
 
-    def __init__(self, memory: Bytes) -> None:
-        self._memory, self.held, self.read = memory, -1, 0
+    def __init__(self, memory: Bytes, size: int) -> None:
+        self._memory, self._size, self.held, self.read = memory, size, -1, 0
 
     def element(self, address: int) -> int:
-        if address // WORD_BYTES != self.held:
-            self.held = address // WORD_BYTES
+        if address // self._size != self.held:
+            self.held = address // self._size
             self.read += 1
         return int(self._memory[address].view(np.int8))
 
 
-def walk_vector(job: VectorJob, memory: Bytes, table: NDArray[np.int8]) -> VectorAccess:
-    """Run a job on the bytes of the TCDM and the 256 entries that the unit holds, which are modified in place."""
-    loaded = 0
+def walk_vector(job: VectorJob, memory: Bytes, table: NDArray[np.int8], shape: VectorShape) -> VectorAccess:
+    """Run a job of a unit of this shape on the bytes of the TCDM and the 256 entries that the unit holds.
+
+    Both are modified in place.
+    """
+    loaded, size = 0, shape.word_bytes
     if job.table_from is not None:
         table[:] = memory[job.table_from : job.table_from + TABLE_ENTRIES].view(np.int8)
-        loaded = TABLE_WORDS
-    first, second = _Reader(memory), _Reader(memory)
+        loaded = shape.table_words
+    first, second = _Reader(memory, size), _Reader(memory, size)
     written, elements = 0, 0
     for channel in range(job.channels):
         for row in range(job.rows):
@@ -55,13 +58,13 @@ def walk_vector(job: VectorJob, memory: Bytes, table: NDArray[np.int8]) -> Vecto
                     other = second.element(job.second + place) - job.zeros[1]
                 address = job.output + channel * job.output_plane + row * job.output_pitch + column
                 memory[address] = np.array(_output(job, values, other, table)).astype(np.int8).view(np.uint8)
-                touched.add(address // WORD_BYTES)
+                touched.add(address // size)
                 elements += 1
             written += len(touched)
     words = first.read + second.read
     return VectorAccess(
-        Access(WORD_BYTES * words, WORD_BYTES * words, words),
-        Access(WORD_BYTES * loaded, WORD_BYTES * loaded, loaded),
+        Access(size * words, size * words, words),
+        Access(size * loaded, size * loaded, loaded),
         Access(elements, elements, written),
     )
 

@@ -26,21 +26,23 @@ CLUSTER = ClusterParameters(HWC, hwcs=2, tcdm_bytes=1 << 14, vector=True)
 TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 
 
-def tasks(rng: Random, number: int, most: int, *, stalls: bool) -> list[VectorTask]:
+def tasks(
+    rng: Random, number: int, most: int, *, stalls: bool, cluster: ClusterParameters = CLUSTER
+) -> list[VectorTask]:
     """Cases of all kinds."""
     cases = [vector_case(KINDS[n % len(KINDS)], rng, most) for n in range(number)]
     return [
         prepare_vector(
-            case.node, case.operands, case.expected, CLUSTER, seed=n, room=rng.choice((4096, 12288)), stalls=stalls,
+            case.node, case.operands, case.expected, cluster, seed=n, room=rng.choice((4096, 12288)), stalls=stalls,
             timing=TIMING if stalls else None,
         )
         for n, case in enumerate(cases)
     ]  # fmt: skip
 
 
-def run(some: list[VectorTask]) -> list[VectorResult]:
+def run(some: list[VectorTask], cluster: ClusterParameters = CLUSTER) -> list[VectorResult]:
     """All on one simulated cluster, which must pass."""
-    model = load_cluster(CLUSTER, dram_log2=18)
+    model = load_cluster(cluster, dram_log2=18)
     results = [judge_vector(task, run_clusters(model, task.job)) for task in some]
     wrong = [f"{task.job.name}: {one.failures}" for task, one in zip(some, results, strict=True) if one.failures]
     assert not wrong, wrong
@@ -103,6 +105,31 @@ def test_icarus_counts_the_same(icarus: None) -> None:
             other.only.tcdm,
             other.only.dram,
         )
+
+
+@pytest.mark.icarus
+@pytest.mark.parametrize("elements", [*(pytest.param(n, marks=pytest.mark.nightly) for n in (2, 4)), 8])
+def test_units_that_take_several_elements_are_exact_and_as_predicted(elements: int, icarus: None) -> None:
+    """One node of each kind, without stalls and with them."""
+    cluster = replace(CLUSTER, hwcs=1, vector_elements=elements)
+    some = [
+        *tasks(Random(f"{elements} free"), 7, 9, stalls=False, cluster=cluster),
+        *tasks(Random(f"{elements} stalled"), 2, 5, stalls=True, cluster=cluster),
+    ]
+    outcomes = clusters_in_bench(cluster, [task.job for task in some], simulator="icarus")
+    results = [judge_vector(task, outcome) for task, outcome in zip(some, outcomes, strict=True)]
+    wrong = [f"{task.job.name}: {one.failures}" for task, one in zip(some, results, strict=True) if one.failures]
+    assert not wrong, wrong
+    judge_cycles(some[:7], results[:7])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("elements", [2, 4, 8])
+def test_many_nodes_on_units_that_take_several_elements(elements: int) -> None:
+    cluster = replace(CLUSTER, vector_elements=elements)
+    some = tasks(Random(f"many on {elements}"), 60, 40, stalls=False, cluster=cluster)
+    judge_cycles(some, run(some, cluster))
+    run(tasks(Random(f"many on {elements}, stalled"), 30, 30, stalls=True, cluster=cluster), cluster)
 
 
 def test_a_wrong_output_and_a_wrong_count_are_found() -> None:

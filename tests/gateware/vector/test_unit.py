@@ -14,8 +14,10 @@ from hwgen.arch.registers.control import CONTROL_ADDRESS, Control
 from hwgen.arch.registers.errors import VectorError
 from hwgen.arch.registers.vector import job_values, vector_registers
 from hwgen.arch.vector.job import VectorJob
+from hwgen.arch.vector.shape import NARROW, VectorShape
 from hwgen.gateware.vector.unit import VectorUnit
 from hwgen.ir.counts import Access
+from hwgen.model.vector.access import VectorAccess, vector_access
 from hwgen.model.vector.cycles import vector_cycles
 from hwgen.model.vector.walk import walk_vector
 
@@ -26,10 +28,17 @@ MOST_CYCLES = 20_000
 class Bench:
     """A unit whose ports lead to one memory of bytes that answers in the next cycle."""
 
-    def __init__(self, memory: np.ndarray, stalls: Random | None = None, fails: int | None = None) -> None:
+    def __init__(
+        self,
+        memory: np.ndarray,
+        stalls: Random | None = None,
+        fails: int | None = None,
+        shape: VectorShape = NARROW,
+    ) -> None:
+        self.size = shape.word_bytes
         self.memory, self.stalls, self.fails = memory, stalls, fails
-        self.unit = VectorUnit(BITS)
-        self.bank = vector_registers(BITS)
+        self.unit = VectorUnit(BITS, shape=shape)
+        self.bank = vector_registers(BITS, shape)
         self.accesses: Counter[str] = Counter()
         self.cycles: list[int] = []
         self.states: list[int] = []
@@ -95,19 +104,20 @@ class Bench:
             ctx.set(port.r_opc, taken and add == self.fails)
             if taken and wen:
                 self.accesses["read"] += 1
-                ctx.set(port.r_rdata, int.from_bytes(self.memory[add : add + 4].tobytes(), "little"))
+                ctx.set(port.r_rdata, int.from_bytes(self.memory[add : add + self.size].tobytes(), "little"))
             elif taken:
                 self.accesses["write"] += 1
                 self.accesses["bytes"] += be.bit_count()
-                for lane in range(4):
+                for lane in range(self.size):
                     if be >> lane & 1:
                         self.memory[add + lane] = data >> 8 * lane & 0xFF
 
 
-def random_job(rng: Random) -> VectorJob:
+def random_job(rng: Random, shape: VectorShape = NARROW) -> VectorJob:
     """Any job whose input is in the first half of the memory and whose output in the second, with any alignment."""
     mode = rng.choice(("add", "average", "maximum", "copy"))
-    channels, height, width = rng.randint(1, 3), rng.randint(1, 6), rng.randint(1, 7)
+    size, most = shape.word_bytes, 7 if shape == NARROW else rng.choice((3, 12, 30))
+    channels, height, width = rng.randint(1, 3), rng.randint(1, 6), rng.randint(1, most)
     pitch, base = width + rng.randint(0, 3), 8 * rng.randint(32, 40) + rng.randint(0, 3)
     plane = height * pitch + rng.randint(0, 5)
     low, high = sorted((rng.randint(-128, 127), rng.randint(-128, 127)))
@@ -115,13 +125,13 @@ def random_job(rng: Random) -> VectorJob:
     rest = {
         "input": base, "input_pitch": pitch, "input_plane": plane, "height": height, "width": width,
         "channels": channels, "zero_out": rng.randint(-128, 127), "low": low, "high": high,
-        "table": table, "table_from": 4 * rng.randint(0, 2) if table else None,
+        "table": table, "table_from": size * rng.randint(0, 2) if table else None,
     }  # fmt: skip
     rows, columns = height, width
     if mode == "add":
         shift = rng.randint(1, 20)
         rest |= {
-            "second": base + 4 * rng.randint(80, 120), "shift": shift,
+            "second": base + size * rng.randint(320 // size, 480 // size), "shift": shift,
             "zeros": (rng.randint(-128, 127), rng.randint(-128, 127)),
             "multipliers": (rng.randint(0, 1 << 16), rng.randint(0, 4 << min(shift, 14))),
         }  # fmt: skip
@@ -129,6 +139,8 @@ def random_job(rng: Random) -> VectorJob:
         rows, columns = rng.randint(1, 4), rng.randint(1, 5)
         rest |= {name: (rng.randint(1, 3), rng.randint(1, 3)) for name in ("kernel", "stride", "dilation")}
         rest["padding"] = (rng.randint(-1, 3), rng.randint(-1, 3))
+        if shape.wide and rng.random() < 0.7:
+            rest |= {"kernel": (rest["kernel"][0], rng.randint(1, 11)), "dilation": (rest["dilation"][0], 1)}
     if mode == "average":
         shift = rng.randint(1, 24)
         rest |= {"zeros": (rng.randint(-128, 127), 0), "multipliers": (rng.randint(0, 1 << 16), 0), "shift": shift}
@@ -141,12 +153,30 @@ def random_job(rng: Random) -> VectorJob:
 
 @pytest.mark.parametrize("stalls", [False, True])
 def test_jobs_are_the_walk_to_the_byte_the_access_and_the_cycle(stalls: bool) -> None:
-    rng = Random(f"unit {stalls}")
-    jobs = [random_job(rng) for _ in range(16)]
+    judge(NARROW, 16, Random(f"unit {stalls}"), Random(1) if stalls else None)
+
+
+@pytest.mark.parametrize("elements", [2, 4, 8])
+@pytest.mark.parametrize("stalls", [False, True])
+def test_jobs_of_several_elements_in_a_cycle_are(elements: int, stalls: bool) -> None:
+    rng = Random(f"{elements} {stalls}")
+    judge(VectorShape(elements), 8 if stalls else 14, rng, Random(1) if stalls else None)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("elements", [2, 4, 8])
+def test_many_jobs_of_several_elements_in_a_cycle_are(elements: int) -> None:
+    for seed in range(20):
+        judge(VectorShape(elements), 30, Random(f"many {elements} {seed}"), Random(seed) if seed % 4 == 3 else None)
+
+
+def judge(shape: VectorShape, number: int, rng: Random, stalls: Random | None) -> None:
+    """Random jobs on the unit against the walk and the closed forms."""
+    jobs = [random_job(rng, shape) for _ in range(number)]
     before = np.frombuffer(rng.randbytes(SIZE), np.uint8)
     expected, table = before.copy(), np.zeros(256, np.int8)
-    walked = [walk_vector(job, expected, table) for job in jobs]
-    bench = Bench(before.copy(), Random(1) if stalls else None)
+    walked = [walk_vector(job, expected, table, shape) for job in jobs]
+    bench = Bench(before.copy(), stalls, shape=shape)
     bench.run(jobs)
     np.testing.assert_array_equal(bench.memory, expected)
     total = Access()
@@ -154,7 +184,8 @@ def test_jobs_are_the_walk_to_the_byte_the_access_and_the_cycle(stalls: bool) ->
         total += one.inputs + one.table
     written = sum((one.output for one in walked), Access())
     assert bench.accesses == {"read": total.words, "write": written.words, "bytes": written.bytes}
-    predicted = [vector_cycles(job) for job in jobs]
+    assert sum((vector_access(job, shape) for job in jobs), VectorAccess()) == sum(walked, VectorAccess())
+    predicted = [vector_cycles(job, shape) for job in jobs]
     if stalls:
         assert all(found >= least for found, least in zip(bench.cycles, predicted, strict=True))
     else:

@@ -11,6 +11,7 @@ from hwgen.arch.commands import Opcode, Queue
 from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dram import DramPort
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.vector.shape import VectorShape
 from hwgen.ir.document import InputError
 from hwgen.ir.network.kinds import Addition, Concatenation
 from hwgen.lower.vector.maps import FeatureMap
@@ -32,7 +33,9 @@ def between_channels(case: VectorCase, one: FeatureMap, rng: Random) -> int:
     return 0 if isinstance(case.node, Concatenation) and case.node.axis != 1 else rng.randint(0, 5)
 
 
-def compiled(case: VectorCase, rng: Random, room: int, resident: tuple[bool, ...]) -> tuple[VectorProgram, list]:
+def compiled(
+    case: VectorCase, rng: Random, room: int, resident: tuple[bool, ...], elements: int = 1
+) -> tuple[VectorProgram, list]:
     """A program of a case, and its maps: operands, output."""
     dram, tcdm, maps = TABLES + 8 * 256, 1 << 14, []
     for array, inside in zip((*case.operands, case.expected), resident, strict=True):
@@ -46,7 +49,8 @@ def compiled(case: VectorCase, rng: Random, room: int, resident: tuple[bool, ...
         else:
             dram = base + array.size
     *inputs, output = maps
-    return compile_vector(case.node, inputs, output, CLUSTER, room=(64, room), constants=TABLES), maps
+    cluster = replace(CLUSTER, vector_elements=elements)
+    return compile_vector(case.node, inputs, output, cluster, room=(64, room), constants=TABLES), maps
 
 
 def run(program: VectorProgram, maps: list[FeatureMap], case: VectorCase) -> tuple[np.ndarray, VectorAccess]:
@@ -66,7 +70,7 @@ def run(program: VectorProgram, maps: list[FeatureMap], case: VectorCase) -> tup
                 else:
                     dram[at : at + move.length] = tcdm[inside : inside + move.length]
         elif command.opcode is Opcode.START:
-            found += walk_vector(next(jobs), tcdm, table)
+            found += walk_vector(next(jobs), tcdm, table, program.cluster.vector_shape)
     output = maps[-1]
     return output.content(tcdm if output.resident else dram), found
 
@@ -83,6 +87,11 @@ def test_programs_compute_what_golden_computes_and_access_what_is_predicted(kind
         np.testing.assert_array_equal(output, case.expected, f"{number}: {case.node}")
         assert program.access == access
         assert tokens_left(program) == {}
+        if number % 4 == 0:
+            wide, maps = compiled(case, rng, 8000, (False,) * (len(case.operands) + 1), rng.choice((2, 4, 8)))
+            output, access = run(wide, maps, case)
+            np.testing.assert_array_equal(output, case.expected, f"{number}: {case.node}")
+            assert wide.access == access
         tiles = max(tiles, sum(command.opcode is Opcode.JOIN for command in program.commands))
     assert tiles > 1
 
@@ -145,4 +154,7 @@ def test_closed_forms_are_the_walk() -> None:
                 table_from=None,
             )
             memory = np.zeros(CLUSTER.tcdm_bytes, np.uint8)
-            assert walk_vector(shifted, memory, np.zeros(256, np.int8)) == vector_access(shifted), shifted
+            for elements in (1, 8):
+                shape = VectorShape(elements)
+                found = walk_vector(shifted, memory, np.zeros(256, np.int8), shape)
+                assert found == vector_access(shifted, shape), shifted
