@@ -4,7 +4,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.registers.vector import vector_registers
 from hwgen.arch.vector.shape import NARROW, VectorShape
 from hwgen.gateware.bus.tcdm import request_layout
@@ -14,7 +14,6 @@ from hwgen.gateware.vector.wide_arithmetic import wide_output
 
 __all__ = ["VectorPack", "WidePack"]
 
-ADDRESS_BITS = 32
 LANE_BITS = (WORD_BYTES - 1).bit_length()
 Word = tuple[Signal, Signal]
 """Its bytes, and which of them there are."""
@@ -65,7 +64,7 @@ class VectorPack(wiring.Component):
         kept, enabled, full = Signal(8 * size), Signal(size), Signal()
         lane_bits = (size - 1).bit_length()
         merged, enable = Signal(8 * size), Signal(size)
-        address = Cat(C(0, lane_bits), at[lane_bits:], C(0, ADDRESS_BITS))[:ADDRESS_BITS]
+        address = Cat(C(0, lane_bits), at[lane_bits:], C(0, WORD_BITS))[:WORD_BITS]
         fills, following, merging = self._merge(at, (kept, enabled), (merged, enable))
         m.d.comb += [
             full.eq(fills | output.ends_row),

@@ -18,7 +18,7 @@ from hwgen.gateware.vector.wide_walk import wide_step
 __all__ = ["WideArithmetic", "wide_output"]
 
 ELEMENT_BITS = 9
-"""Of an element less its zero point."""
+"""Bits of an element less its zero point."""
 
 
 def wide_output(shape: VectorShape) -> data.StructLayout:
