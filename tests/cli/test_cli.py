@@ -1,7 +1,9 @@
 """The command line: what it prints, and that bad input is answered by one line and exit status 2."""
 
+import re
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import yaml
 
 from hwgen import __version__
 from hwgen.api.arguments import buffer_sizes, size_text
+from hwgen.cli.program.registry import COMMANDS
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.model.hwc.cycles import cycles
@@ -33,6 +36,17 @@ def test_version_and_help(run: Run) -> None:
     for command in ("layers", "predict"):
         assert command in shown.out
         assert run(command, "--help").status == 0
+
+
+def test_help_begins_with_what_is_used_every_day(run: Run) -> None:
+    """In one column, each command once, those of a heading together."""
+    shown = run("--help").out
+    listed = re.findall(r"^│ ([a-z][a-z-]*)  ", shown, re.MULTILINE)
+    assert listed == list(COMMANDS)
+    assert listed[:7] == ["schedule", "predict", "cosim", "generate", "run", "sweep", "report"]
+    headings = [entry.heading for entry in COMMANDS.values()]
+    assert [heading for heading, _ in groupby(headings)] == list(dict.fromkeys(headings))
+    assert all(f"─ {heading} ─" in shown for heading in headings)
 
 
 def test_layers(run: Run) -> None:

@@ -29,10 +29,14 @@ Quiet = Annotated[
 
 @dataclass(frozen=True)
 class Entry:
-    """A command: what the user types, and the module that has it, which may be in a room that is not installed."""
+    """A command: what the user types, and the module that has it, which may be in a room that is not installed.
+
+    ``heading`` is the one in ``hwgen --help`` that it stands below.
+    """
 
     name: str
     module: str
+    heading: str
     room: str = "hwgen.cli.commands"
 
     @property
@@ -67,35 +71,43 @@ class Entry:
         return self.name.replace("-", "_")
 
 
+EVERYDAY, INSPECT, HARDWARE, STUDY, UPKEEP = (
+    "Every day",
+    "What there is",
+    "Hardware and its programs",
+    "Publications and regressions",
+    "Upkeep",
+)
+STUDIES = "hwgen.studies"
 COMMANDS = {
     entry.name: entry
     for entry in (
-        Entry("layers", "layers"),
-        Entry("network", "network.network"),
-        Entry("run", "run.run"),
-        Entry("sets", "builtin"),
-        Entry("hardware", "builtin"),
-        Entry("schedule", "schedule.schedule"),
-        Entry("predict", "predict.predict"),
-        Entry("design", "design"),
-        Entry("generate", "generate.generate"),
-        Entry("pack", "pack"),
-        Entry("cosim", "cosim"),
-        Entry("demo", "demo"),
-        Entry("paper", "command", room="hwgen.papers"),
-        Entry("depth-first", "depth_first"),
-        Entry("regress", "regress.command", room="hwgen.studies"),
-        Entry("regress-stacks", "regress.command_pipelines", room="hwgen.studies"),
-        Entry("regress-ways", "regress.command_depth_first_gain", room="hwgen.studies"),
-        Entry("regress-clusters", "regress.command_clusters", room="hwgen.studies"),
-        Entry("synth", "synth"),
-        Entry("calibrate", "calibrate"),
-        Entry("sweep", "sweep.command", room="hwgen.studies"),
-        Entry("report", "sweep.report.command", room="hwgen.studies"),
-        Entry("cache", "cache"),
+        Entry("schedule", "schedule.schedule", EVERYDAY),
+        Entry("predict", "predict.predict", EVERYDAY),
+        Entry("cosim", "cosim", EVERYDAY),
+        Entry("generate", "generate.generate", EVERYDAY),
+        Entry("run", "run.run", EVERYDAY),
+        Entry("sweep", "sweep.command", EVERYDAY, STUDIES),
+        Entry("report", "sweep.report.command", EVERYDAY, STUDIES),
+        Entry("layers", "layers", INSPECT),
+        Entry("network", "network.network", INSPECT),
+        Entry("sets", "builtin", INSPECT),
+        Entry("hardware", "builtin", INSPECT),
+        Entry("design", "design", HARDWARE),
+        Entry("synth", "synth", HARDWARE),
+        Entry("calibrate", "calibrate", HARDWARE),
+        Entry("pack", "pack", HARDWARE),
+        Entry("depth-first", "depth_first", HARDWARE),
+        Entry("demo", "demo", STUDY),
+        Entry("paper", "command", STUDY, "hwgen.papers"),
+        Entry("regress", "regress.command", STUDY, STUDIES),
+        Entry("regress-stacks", "regress.command_pipelines", STUDY, STUDIES),
+        Entry("regress-ways", "regress.command_depth_first_gain", STUDY, STUDIES),
+        Entry("regress-clusters", "regress.command_clusters", STUDY, STUDIES),
+        Entry("cache", "cache", UPKEEP),
     )
 }
-"""Commands in the order of ``hwgen --help``."""
+"""Commands in the order of ``hwgen --help``, those of a heading together."""
 
 
 class Commands(TyperGroup):
@@ -116,7 +128,7 @@ class _Uncalled(TyperCommand):
     """A command in place of the one that it becomes when its arguments are read."""
 
     def __init__(self, entry: Entry) -> None:
-        super().__init__(entry.name)
+        super().__init__(entry.name, rich_help_panel=entry.heading)
         self._entry = entry
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
