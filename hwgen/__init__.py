@@ -7,12 +7,14 @@ checked hardware it is one way, and every call is a part of it::
     hw = hwgen.hardware("hwc")                           # a built-in name, a file, the keys of one
     plan = hwgen.schedule(network, hw, buffer="1KiB")    # the best schedule of each layer
     plan.cycles, plan.bytes, plan.utilisation            # what the model says: the same as hwgen.predict(plan)
+    result = hwgen.cosim(plan)                           # the RTL: result.equal, result.exact, result.difference
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hwgen.api.cosimulation import cosim as cosim
     from hwgen.api.machines import hardware as hardware
     from hwgen.api.names import Hardware as Hardware
     from hwgen.api.names import InputError as InputError
@@ -38,6 +40,7 @@ _MODULES = {
     "Network": "networks",
     "Plan": "scheduling.plan",
     "ToolError": "names",
+    "cosim": "cosimulation",
     "hardware": "machines",
     "load": "networks",
     "predict": "predictions",
@@ -46,8 +49,22 @@ _MODULES = {
 }
 """The module in `hwgen.api` of each name."""
 
-__all__ = ["Difference", "Hardware", "InputError", "Layer", "Nest", "Network", "Plan", "ToolError", "hardware",
-           "load", "predict", "progress", "schedule"]  # fmt: skip
+__all__ = [
+    "Difference",
+    "Hardware",
+    "InputError",
+    "Layer",
+    "Nest",
+    "Network",
+    "Plan",
+    "ToolError",
+    "cosim",
+    "hardware",
+    "load",
+    "predict",
+    "progress",
+    "schedule",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -3,6 +3,6 @@
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
-from hwgen.tools.toolchain import ToolError
+from hwgen.tools.toolchain import Simulator, ToolError
 
-__all__ = ["Hardware", "InputError", "Layer", "ToolError"]
+__all__ = ["Hardware", "InputError", "Layer", "Simulator", "ToolError"]

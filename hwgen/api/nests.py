@@ -120,6 +120,9 @@ class Planned(Protocol):
     def given(self) -> Sequence[Given]:
         """The schedules."""
 
+    def works(self) -> Sequence[Any]:
+        """The schedules by the hardware that they run on, as `hwgen.api.work.Work`."""
+
 
 ScheduleLike = str | PathLike[str] | Nest | Schedule | Planned
 """What calls take as schedules: nests, a plan, files or folders of schedules."""
@@ -139,6 +142,8 @@ def given_schedules(
 ) -> list[Given]:
     """The schedules; with ``hardware`` all of them on this one. ``hierarchy`` : what the levels in files mean."""
     single = isinstance(sources, str | PathLike | Nest | Schedule | Planned)
+    if not single and not isinstance(sources, Iterable):
+        raise InputError(f"schedules: expected nests, a plan or files, got {written(sources)}")
     found: list[Given] = []
     names: list[str] = []
     for one in [sources] if single else sources:  # type: ignore[union-attr]

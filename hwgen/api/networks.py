@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from hwgen.api.progress import note, remark
 from hwgen.api.results import Answer
@@ -15,7 +15,7 @@ from hwgen.ir.layer_set import Network as LayerSet
 from hwgen.ir.layer_set import Node, Totals
 from hwgen.readers.layer_sets import load_layer_set
 
-__all__ = ["Network", "NetworkLike", "covered", "load"]
+__all__ = ["Network", "NetworkLike", "covered", "is_model", "is_network", "load"]
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -152,9 +152,16 @@ def covered(network: NetworkLike, *, partial: bool, batches: bool = False) -> Co
     return coverage
 
 
-def is_model(source: object) -> bool:
-    """Whether it is the name of a file that is a model with weights, not a table."""
-    return isinstance(source, str | PathLike) and Path(source).suffix.lower() == ".onnx"
+def is_model(source: str | PathLike[str]) -> bool:
+    """Whether it is the name of a file that is a model, not a table."""
+    return Path(source).suffix.lower() == ".onnx"
+
+
+def is_network(source: object) -> TypeGuard[Network | Layer | list[Layer]]:
+    """Whether it is a network from code: one that was loaded, or layers."""
+    if isinstance(source, list | tuple) and source:
+        return all(isinstance(one, Layer) for one in source)
+    return isinstance(source, Network | Layer)
 
 
 def _checked(layers: Iterable[Layer]) -> list[Layer]:

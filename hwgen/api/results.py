@@ -1,6 +1,5 @@
 """What every answer has: the document of ``--json``, rows for pandas, a line, a table for notebooks, a chart."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import InputError, json_text, write_atomically
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -71,9 +70,10 @@ class Answer(ABC):
             raise InputError("to_frame: needs the package pandas (pip install pandas); rows() does not") from None
         return DataFrame(list(self.rows()))
 
-    def to_json(self) -> str:
-        """`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=1)
+    def write(self, path: str | Path) -> Path:
+        """Write the document, as the commands write it, complete or not at all."""
+        write_atomically(Path(path), json_text(self.to_dict()))
+        return Path(path)
 
     def __repr__(self) -> str:
         return f"<{self.summary()}>"

@@ -9,13 +9,12 @@ from typing import Literal
 from hwgen.api.arguments import buffer_sizes, is_given, size_text
 from hwgen.api.cluster_search import search_clusters
 from hwgen.api.machines import HardwareLike, read_hardware
-from hwgen.api.networks import covered
+from hwgen.api.nests import Given, Planned, given_schedules, is_schedules
+from hwgen.api.networks import NetworkLike, covered, is_model, is_network
 from hwgen.api.progress import note, steps
 from hwgen.api.schedule_files import (
-    ScheduleFile,
     clear_earlier,
     is_builtin_folder,
-    load_schedules,
     require_hardware,
     save_beside,
 )
@@ -98,7 +97,7 @@ def left_out(works: Sequence[Work]) -> dict[str, object]:
 
 
 def work_of(
-    names: Sequence[str],
+    workload: object,
     *,
     buffer: str | None,
     hardware: HardwareLike | None,
@@ -115,15 +114,16 @@ def work_of(
     of `ObjectiveOption` and `SlackOption`; None: the default.
     """
     given = read_hardware(hardware)
-    if not _is_set(names):
+    if not _is_set(workload):
         of_a_set = {"--buffer": buffer, "--per-layer": per_layer, "--partial": partial, "--objective": objective,
                     "--traffic-slack": slack}  # fmt: skip
         for option, value in of_a_set.items():
             if is_given(value):
                 raise InputError(f"{option}: expected with a layer set, not with schedules")
-        return _works(load_schedules(names, given))
+        return _given_works(workload, given)
     allowed = slack_of(objective or "balanced", slack)
-    coverage = covered(names[0], partial=partial)
+    network: NetworkLike = workload if is_network(workload) else _names(workload)[0]
+    coverage = covered(network, partial=partial)
     if given is not None and given.cluster is not None and not alone:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")
@@ -216,16 +216,26 @@ def save_works(works: Sequence[Work], folder: Path) -> None:
     clear_earlier(folder, written)
 
 
-def _works(files: list[ScheduleFile]) -> list[Work]:
+def _given_works(workload: object, hardware: Hardware | None) -> list[Work]:
+    """The schedules of plans, of nests, or of files."""
+    if isinstance(workload, Planned):
+        works = workload.works()
+        for one in (Given(schedule) for work in works for schedule in work.schedules):
+            _require_lanes(one)
+        return list(works) if hardware is None else [replace(work, hardware=hardware) for work in works]
+    return _works(given_schedules(workload, hardware))  # type: ignore[arg-type]
+
+
+def _works(files: list[Given]) -> list[Work]:
     """The schedules by the hardware they run on: all together if it is the same one, else folder by folder."""
     for file in files:
         _require_lanes(file)
     names = {file.schedule.layer.name for file in files}
     if len(names) == len(files) and all(file.hardware == files[0].hardware for file in files):
         return [Work(tuple(file.schedule for file in files), files[0].hardware)]
-    folders: dict[Path, list[ScheduleFile]] = {}
+    folders: dict[Path, list[Given]] = {}
     for file in files:
-        folders.setdefault(file.path.resolve().parent, []).append(file)
+        folders.setdefault((file.file or Path("nest")).resolve().parent, []).append(file)
     common = os.path.commonpath(folders)
     return [
         Work(tuple(one.schedule for one in members), members[0].hardware, folder.relative_to(common))
@@ -233,12 +243,12 @@ def _works(files: list[ScheduleFile]) -> list[Work]:
     ]
 
 
-def _require_lanes(file: ScheduleFile) -> None:
+def _require_lanes(file: Given) -> None:
     """Refuse a schedule of the pure model, and say how to get one that runs."""
     if file.schedule.lanes.product == 1 and not is_for_cluster(file.schedule):
         size = 1 << max(DEFAULT_BUDGET.bit_length() - 1, (predict(file.schedule).need_bytes.total - 1).bit_length())
         raise InputError(
-            f"{file.path}: a schedule of the pure model, without lanes, runs on no HWC; for schedules, and an HWC "
+            f"{file.where}: a schedule of the pure model, without lanes, runs on no HWC; for schedules, and an HWC "
             f"that runs them: hwgen schedule SET --buffer {size_text(size)} --shared -o DIR"
         )
 
@@ -266,14 +276,25 @@ def best_schedules(
     return [result for results in found for result in results]
 
 
-def _is_set(names: Sequence[str]) -> bool:
-    """Whether the only name is a layer set; what a YAML file is, its ``kind`` says."""
-    if len(names) > 1:
+def _names(workload: object) -> list[str]:
+    """Names of files, folders and sets; none where it is something else."""
+    several = [workload] if isinstance(workload, str | os.PathLike) else workload
+    if not isinstance(several, list | tuple) or not all(isinstance(one, str | os.PathLike) for one in several):
+        return []
+    return [os.fspath(one) for one in several]
+
+
+def _is_set(workload: object) -> bool:
+    """Whether it is a network: the only name is that of a layer set; what a YAML file is, its ``kind`` says."""
+    if is_network(workload) or is_schedules(workload):
+        return is_network(workload)
+    names = _names(workload)
+    if len(names) != 1:
         return False
     path = Path(names[0])
     if path.is_dir() or is_builtin_folder(names[0]):
         return False
-    if path.is_file() and path.suffix.lower() != ".onnx":
+    if path.is_file() and not is_model(path):
         data = load_yaml(path)
         return isinstance(data, dict) and data.get("kind") in ("network", "layer_list")
     return True

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import yaml
 
-import hwgen.cli.commands.cosim
+import hwgen.api.cosimulation
 from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
 from cosim.hwc.results import cosimulate
-from hwgen.cli.commands.cosim import print_comparison
 from hwgen.cli.console import CYCLES_NOTE
+from hwgen.cli.printers.cosimulations import print_comparison
 from hwgen.golden.convolution import layer_output
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.hardware import Hardware, order_of, save_hardware
@@ -96,18 +96,16 @@ def test_a_difference_is_told_and_is_status_1(
     key = ("tcdm", "I", "read")
     more = Counts({**counts.accesses, key: counts[key] + Access(0, 0, 1)})
     wrong = result(small(), measured=more, failures=("I read at tcdm: one word more",))
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate", lambda *_, **__: [wrong])
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate", lambda *_, **__: [wrong])
     answer = run("cosim", schedule_file)
     assert answer.status == 1
     assert "small: I read at tcdm: one word more" in answer.out
     assert "NO" in answer.out
     answer = run("cosim", schedule_file, "--json")
     assert (answer.status, answer.json["results"][0]["equal"]) == (1, False)
-    monkeypatch.setattr(
-        hwgen.cli.commands.cosim, "cosimulate", lambda *_, **__: [result(small(), output_exact=False)]
-    )
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate", lambda *_, **__: [result(small(), output_exact=False)])
     assert run("cosim", schedule_file).status == 1
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate", lambda *_, **__: [result(small())])
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate", lambda *_, **__: [result(small())])
     assert run("cosim", schedule_file).status == 0
 
 
@@ -123,7 +121,7 @@ def test_options_reach_the_simulation(
         seen.update(options, schedules=schedules, hardware=hardware)
         return [result(schedule) for schedule in schedules]
 
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate", record)
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate", record)
     run("cosim", schedule_file, "--sim", "icarus", "-j", 2, "--seed", 7, "--stalls", "--waves", "--dump", tmp_path)
     assert seen["simulator"] == "icarus"
     assert (seen["jobs"], seen["seed"], seen["stalls"]) == (2, 7, True)
@@ -146,7 +144,7 @@ def test_a_missing_tool_is_told_in_a_line(run: Run, schedule_file: Path, monkeyp
     def fail(*_: object, **__: object) -> list[LayerResult]:
         raise ToolError("Icarus Verilog is missing")
 
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate", fail)
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate", fail)
     assert run("cosim", schedule_file, "--sim", "icarus") == (1, "", "hwgen: Icarus Verilog is missing\n")
 
 
@@ -187,7 +185,7 @@ def test_a_set_is_scheduled_first(run: Run, tmp_path: Path, monkeypatch: pytest.
         seen.update(schedules=schedules, hardware=hardware)
         return [result(schedule) for schedule in schedules]
 
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate", record)
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate", record)
     run("cosim", "lenet:C", "--buffer", "2KiB", "--objective", "traffic")
     assert [schedule.layer.name for schedule in seen["schedules"]] == ["C1", "C3", "C5"]
     assert {order_of(schedule) for schedule in seen["schedules"]} == {seen["hardware"].order}
@@ -210,7 +208,7 @@ def test_a_set_is_scheduled_for_a_cluster(run: Run, tmp_path: Path, monkeypatch:
         seen.update(schedules=schedules, hardware=hardware)
         return [result(small())]
 
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate_clusters", record)
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate_clusters", record)
     save_hardware(hardware("fig8"), tmp_path / "fig8.yaml")
     assert run("cosim", "lenet:C1", "--hardware", tmp_path / "fig8.yaml").status == 0
     (schedule,) = seen["schedules"]
@@ -222,7 +220,7 @@ def test_a_set_is_scheduled_for_a_cluster(run: Run, tmp_path: Path, monkeypatch:
 
 @pytest.mark.nightly
 def test_schedules_of_two_levels_run_on_clusters(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate_clusters", partial(cosimulate_clusters, fast=False))
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate_clusters", partial(cosimulate_clusters, fast=False))
     chosen = cases("fig8")[:2]
     for number, schedule in enumerate(chosen):
         save_schedule(schedule, tmp_path / "schedules" / f"{number}.yaml")

@@ -17,7 +17,6 @@ NOT_YET = {
     "commands/builtin.py",
     "commands/cache.py",
     "commands/calibrate.py",
-    "commands/cosim.py",
     "commands/demo.py",
     "commands/depth_first.py",
     "commands/design.py",
@@ -40,7 +39,6 @@ NOT_YET = {
     "jobs.py",
     "names.py",
     "operands.py",
-    "pipeline_runs.py",
     "program/program.py",
 }
 """Modules that import more. The list only ever becomes shorter: what no longer does has to leave it."""

@@ -94,7 +94,7 @@ class BufferPlan(Plan):
             for result in self.results
         ]
 
-    def write(self) -> None:
+    def write_files(self) -> None:
         """Write the files, in place of those of an earlier run."""
         if self.output is None:
             return

@@ -91,7 +91,7 @@ class BusyPlan(Plan):
             for one in self.choices.choices
         ]
 
-    def write(self) -> None:
+    def write_files(self) -> None:
         """Write the files, in place of those of an earlier run."""
         if self.output is None:
             return
@@ -158,7 +158,7 @@ def plan_busy(
         jobs=jobs,
     )
     plan = BusyPlan(coverage, choices, sizes[0], min_utilisation, output)
-    plan.write()
+    plan.write_files()
     return plan
 
 

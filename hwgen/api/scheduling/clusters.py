@@ -79,7 +79,7 @@ class ClusterPlan(Plan):
         names = schedule_files(self.coverage.layers)
         return [None if self.output is None else self.output / names[one.layer.name] for one in self.schedules]
 
-    def write(self) -> None:
+    def write_files(self) -> None:
         """Write the files, in place of those of an earlier run."""
         if self.output is None:
             return
@@ -136,7 +136,7 @@ def plan_on_cluster(
         ends=True,
     )
     plan = ClusterPlan(coverage, found, hardware, objective, min_utilisation, output)
-    plan.write()
+    plan.write_files()
     return plan
 
 

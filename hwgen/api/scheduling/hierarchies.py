@@ -56,7 +56,7 @@ class HierarchyPlan(Plan):
         names = schedule_files(self.coverage.layers)
         return [None if self.output is None else self.output / names[one.layer.name] for one in self.schedules]
 
-    def write(self) -> None:
+    def write_files(self) -> None:
         """Write the files, in place of those of an earlier run."""
         found = [path for path in self.files() if path is not None]
         for one, path in zip(self.results, found, strict=False):
@@ -97,7 +97,7 @@ def plan_on_hierarchy(
             coverage.layers, request, jobs=jobs if jobs > 1 else None, progress=lambda layer: step()
         )
     plan = HierarchyPlan(coverage, tuple(results), hierarchy, goal.name, fills, output)
-    plan.write()
+    plan.write_files()
     return plan
 
 

@@ -143,7 +143,7 @@ class ScheduleRequest:
             if self.shared
             else self._on_given(given, coverage, sizes, goal, allowed, store)
         )
-        plan.write()
+        plan.write_files()
         return plan
 
     def _shared(

@@ -6,12 +6,15 @@ from typing import Annotated
 import typer
 
 from cosim.device.result import LayerResult
+from hwgen.api.cosimulation import run_work as run
 from hwgen.api.work import Work, balance_data, one_for_all
-from hwgen.cli.commands.cosim import Jobs, print_comparison, print_failures, run, save_results
+from hwgen.cli.commands.cosim import Jobs
 from hwgen.cli.commands.generate.folders import write_made
 from hwgen.cli.commands.generate.generate import make_hardware
 from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.printers.cosimulations import print_comparison, print_failures
 from hwgen.cli.workload import tell_balance
+from hwgen.ir.document import json_text, write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Marker
 from hwgen.readers.layer_sets import load_layer_set
@@ -39,7 +42,7 @@ def demo(
     write_made([work], rtl, made)
     results = run(work, jobs=jobs)
     document = {"results": [result.as_json() for result in results], **balance_data(shared.balance)}
-    save_results(output / "demo.json", document)
+    write_atomically(output / "demo.json", json_text(document))
     if as_json:
         print_json(document)
     else:

@@ -14,8 +14,8 @@ from hwgen.api.depth_first import dram_port
 from hwgen.arch.dram import DramPort
 from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.jobs import jobs_option
-from hwgen.cli.pipeline_runs import print_accesses, print_stacks
 from hwgen.cli.pipelines import DramOption
+from hwgen.cli.printers.cosimulations import print_accesses, print_stacks
 from hwgen.ir.document import InputError
 from hwgen.studies.regress.pipeline import StackRegression
 from hwgen.studies.regress.pipeline_cases import (

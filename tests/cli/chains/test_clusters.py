@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-import hwgen.cli.commands.cosim
+import hwgen.api.cosimulation
 import hwgen.cli.commands.synth
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.hardware import save_hardware
@@ -46,7 +46,7 @@ def test_a_cluster(run: Run, found: list[dict[str, Any]], monkeypatch: pytest.Mo
         seen.append(([schedule.layer.name for schedule in schedules], runs_on))
         return []
 
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate_clusters", simulate)
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate_clusters", simulate)
     assert run("cosim", "found").status == 0
     assert seen == [(["a", "b"], given)]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-import hwgen.cli.commands.cosim
+import hwgen.api.cosimulation
 import hwgen.cli.commands.generate.generate
 import hwgen.cli.commands.synth
 from hwgen.arch.hardware_file import load_hardware
@@ -51,7 +51,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], Hardware
             compile_layer(schedule, hardware)
         return []
 
-    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate", record)
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate", record)
     return seen
 
 

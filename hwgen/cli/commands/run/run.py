@@ -13,13 +13,15 @@ from cosim.device.result import LayerResult, NodeResult
 from cosim.network.on_cluster import RanProgram, run_clustered
 from cosim.network.on_hwc import RanLayer, network_values, run_network
 from hwgen.api.arguments import claim_folder
+from hwgen.api.cosimulation import tell_wait
 from hwgen.api.machines import read_hardware
-from hwgen.cli.commands.cosim import Jobs, Sim, print_failures, tell_wait
+from hwgen.cli.commands.cosim import Jobs, Sim
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std, judgement, runtime_document
 from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, printable, progress
 from hwgen.cli.names import hardware_names
+from hwgen.cli.printers.cosimulations import print_failures
 from hwgen.cli.workload import ResidentOption
 from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
