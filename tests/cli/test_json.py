@@ -70,6 +70,7 @@ sets
 hardware
 hardware hwc.yaml
 cache
+doctor
 schedule lenet:C5 --buffer 1KiB
 schedule table.yaml --buffer 256,512 -o out
 schedule table.yaml --buffer 256 --objective with-bias
