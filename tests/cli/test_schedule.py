@@ -89,6 +89,14 @@ def test_an_interrupt_loses_no_finished_layer(run: Run, tmp_path: Path, monkeypa
     assert searched == ["C1", "C3", "C3", "C5"]
 
 
+def test_hardware_has_a_size_of_its_own(run: Run, tmp_path: Path) -> None:
+    save_hardware(Hardware(name="h", lanes=Lanes(m=4), budget=512), tmp_path / "h.yaml")
+    command = ("schedule", "lenet:C3", "--hardware", tmp_path / "h.yaml", "--json")
+    (own,), (given,) = (run(*command, *size).json["schedules"] for size in ((), ("--buffer", "512")))
+    assert own["buffer_bytes"] == given["buffer_bytes"] == 512
+    assert own["counts"] == given["counts"]
+
+
 def test_what_hardware_can_run(run: Run, tmp_path: Path) -> None:
     hardware = Hardware(name="h", lanes=Lanes(x=16))
     save_hardware(hardware, tmp_path / "h.yaml")
@@ -117,7 +125,7 @@ def test_refusals_leave_nothing_behind(run: Run, tmp_path: Path) -> None:
     refused(run(*command, "0"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, from 1 byte to 16MiB, got '0'")
     refused(run(*command, "-5"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, from 1 byte to 16MiB, got '-5'")
     refused(run(*command, "1kb"), "--buffer: expected sizes")
-    refused(run("schedule", "lenet"), "--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's")
+    refused(run("schedule", "lenet"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, or --hardware")
     refused(run(*command, "1KiB", "--objective", "beauty"), "--objective: expected one of balanced, traffic,")
     refused(run(*command, "1KiB", "--hardware", "none"), "none: expected a file or one of the built-in hardware")
     assert not folder.exists()

@@ -110,10 +110,12 @@ class ScheduleRequest:
         goal = _one_level_objective(self.objective, on_hardware=given is not None or self.shared)
         if self.energy is not None:
             raise InputError("--energy: expected with the hardware of a cluster and --objective energy")
-        if self.buffer is None:
-            raise InputError(
-                "--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's hardware does without)"
-            )
+        if not sizes:
+            if given is None:
+                raise InputError(
+                    "--buffer: expected sizes such as 512 or 1KiB,4KiB, or --hardware, which has its own"
+                )
+            sizes = [given.budget]
         store = None if self.output is None else self.output / STORE
         if store is not None:
             keep_unless_refused(store)
@@ -198,7 +200,8 @@ def schedule(
     network : what `load` takes, or layers.
     hardware : an HWC or a cluster that the schedules are to run on; None: the pure model, without lanes, with
         exact buffer needs.
-    buffer : bytes of the local buffers, such as ``1024``, ``"1KiB"`` or ``["512", "1KiB"]``; a cluster has its own.
+    buffer : bytes of the local buffers, such as ``1024``, ``"1KiB"`` or ``["512", "1KiB"]``; by default those of the
+        hardware. A cluster has its own.
     hierarchy : memories of any depth, in place of hardware and buffer: a file or a built-in name.
     objective : what to have least of; by default what ``hwgen schedule --help`` says.
     slack : with the objective ``balanced``: by what share traffic may exceed the least.

@@ -18,7 +18,9 @@ __all__ = ["schedule"]
 Buffers = Annotated[
     str | None,
     typer.Option(
-        "--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB; none with a cluster's hardware."
+        "--buffer",
+        metavar="SIZE[,SIZE...]",
+        help="Sizes such as 512 or 1KiB,4KiB; by default that of --hardware. A cluster has its own.",
     ),
 ]
 Goal = Annotated[
