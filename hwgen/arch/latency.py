@@ -54,6 +54,7 @@ __all__ = [
     "TREE",
     "VECTOR_END",
     "VECTOR_START",
+    "VECTOR_STRIPS",
     "VECTOR_TREE",
     "WALKER_TO_ALIGNER",
     "WEIGHT_ADVANCE",
@@ -209,6 +210,8 @@ the port's access, its answer, and the register of the end."""
 VECTOR_TREE = 1
 """The same on top where several elements are taken in a cycle: the register in `vector.wide_arithmetic` between their
 tree and the window's value."""
+VECTOR_STRIPS = 1
+"""The same on top for maxima in strips: the register of a strip in `vector.strips`."""
 
 # --- the pipeline ---
 

@@ -16,6 +16,8 @@ SETTINGS_BASE = 0x40
 SHIFT_BITS = 6
 ELEMENTS = ("elements", 1, "No window, stride or padding: several neighbours of a row are computed in a cycle")
 """A field of the mode where the unit takes several elements in a cycle."""
+STRIPS = ("strips", 1, "Maxima in strips; the columns are then those of the input")
+"""The same where it takes all of a word."""
 
 
 def vector_registers(address_bits: int, shape: VectorShape = NARROW) -> Bank:
@@ -56,6 +58,7 @@ def _settings(address_bits: int, shape: VectorShape) -> Iterator[Content]:
         ("load", 1, "The table is read from table_base first"),
         ("shift", SHIFT_BITS, "Bits that the scaled value is shifted right, with rounding; at least 1"),
         *([ELEMENTS] if shape.wide else []),
+        *([STRIPS] if shape.has_strips else []),
     )
     yield _fields(
         "outputs", "Extents of the output", ("channels", EXTENT_BITS, "Channels"), ("rows", EXTENT_BITS, "Rows")

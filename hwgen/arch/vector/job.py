@@ -80,6 +80,8 @@ class VectorJob:
         Whether outputs go through the table that the unit holds.
     table_from
         Address of a table that is read first; None: the unit keeps what it holds.
+    strips
+        Whether columns of a maximum are joined before windows are: see `VectorShape.check`.
     """
 
     mode: VectorMode
@@ -107,6 +109,7 @@ class VectorJob:
     high: int = HIGHEST
     table: bool = False
     table_from: int | None = None
+    strips: bool = False
 
     def __post_init__(self) -> None:
         for name in ("columns", "width"):
@@ -139,6 +142,11 @@ class VectorJob:
         return window == ((1, 1), (1, 1), (0, 0)) and (self.rows, self.columns) == (self.height, self.width)
 
     @property
+    def span(self) -> int:
+        """Columns of the input from the first one of a row's first window to the last one of its last window."""
+        return (self.columns - 1) * self.stride[1] + (self.kernel[1] - 1) * self.dilation[1] + 1
+
+    @property
     def settings(self) -> dict[str, int]:
         """The values of the unit's settings, by the names that `Bank.signals` gives them; some are negative."""
         (down, across), (apart, beside) = self.stride, self.dilation
@@ -150,9 +158,10 @@ class VectorJob:
             "mode_load": self.table_from is not None,
             "mode_shift": self.shift,
             "mode_elements": self.by_element,
+            "mode_strips": self.strips,
             "outputs_channels": self.channels,
             "outputs_rows": self.rows,
-            "columns": self.columns,
+            "columns": self.span if self.strips else self.columns,
             "kernel_rows": self.kernel[0],
             "kernel_columns": self.kernel[1],
             "height": self.height,

@@ -45,19 +45,45 @@ class VectorShape:
         return min(self.elements, self.word_bytes // PAIR)
 
     @property
+    def has_strips(self) -> bool:
+        """Whether it takes maxima in strips: the columns in a word, over the rows of their windows."""
+        return self.elements >= WORD_BYTES
+
+    @property
     def table_words(self) -> int:
         """Words of a table."""
         return TABLE_ENTRIES // self.word_bytes
 
     def check(self, job: VectorJob) -> None:
-        """Raise `ParameterError` unless the second operand is whole words from the first, and a table begins with a
-        word."""
+        """Raise `ParameterError` for a job that a unit of this shape does not compute.
+
+        The second operand is whole words from the first, and a table begins with a word. Strips are for maxima of
+        windows without dilation, whose rows are whole words apart, that are at most a column wider than a word, at
+        most a word apart, and have an element that is no padding in the first column and in the first row.
+        """
         if job.mode == "add" and (job.second - job.input) % self.word_bytes:
             raise ParameterError(
                 f"second: expected whole words of {self.word_bytes} bytes from {job.input:#x}, got {job.second:#x}"
             )
         if job.table_from is not None and job.table_from % self.word_bytes:
             raise ParameterError(f"table_from: expected a multiple of {self.word_bytes}, got {job.table_from:#x}")
+        if not self.takes(job):
+            raise ParameterError("strips: expected a maximum over windows that strips are for")
+
+    def takes(self, job: VectorJob) -> bool:
+        """Whether a job is not in strips, or may be."""
+        (_, wide), (_, apart) = job.kernel, job.stride
+        begins = all(0 <= before < size for before, size in zip(job.padding, job.kernel, strict=True))
+        return not job.strips or (
+            self.has_strips
+            and job.mode == "maximum"
+            and not job.by_element
+            and job.dilation == (1, 1)
+            and wide <= self.elements + 1
+            and apart <= self.elements
+            and job.input_pitch % self.word_bytes == 0
+            and begins
+        )
 
 
 NARROW = VectorShape()

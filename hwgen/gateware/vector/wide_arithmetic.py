@@ -1,7 +1,5 @@
 """Arithmetic of several elements in a cycle: a tree over those of a window, and a lane for each output."""
 
-from collections.abc import Callable
-
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -13,6 +11,7 @@ from hwgen.arch.vector.job import WINDOW_SUM_BITS
 from hwgen.arch.vector.shape import VectorShape
 from hwgen.gateware.lib.register_bank import settings_signature
 from hwgen.gateware.vector.arithmetic import ENDS, VectorArithmetic
+from hwgen.gateware.vector.strips import VectorStrips, joined, larger, strip_layout
 from hwgen.gateware.vector.wide_walk import wide_step
 
 __all__ = ["WideArithmetic", "wide_output"]
@@ -52,7 +51,7 @@ class WideArithmetic(VectorArithmetic):
     """
 
     def __init__(self, address_bits: int, rounding: str, shape: VectorShape) -> None:
-        self._rounding, self._shape = rounding, shape
+        self._bits, self._rounding, self._shape = address_bits, rounding, shape
         wiring.Component.__init__(
             self,
             {
@@ -65,10 +64,16 @@ class WideArithmetic(VectorArithmetic):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        advance = Signal()
+        # Before the window's value all waits for a strip to be taken, too.
+        advance, flows = Signal(), Signal()
         m.d.comb += advance.eq(~self.o_output.valid | self.o_output.ready)
-        step, valid, lanes, firsts, seconds = self._bytes(m, advance)
-        step, valid, tree, values, others = self._tree(m, advance, step, valid, lanes, firsts, seconds)
+        step, valid, lanes, firsts, seconds = self._bytes(m, flows)
+        strip = self._strip(m, flows, step, valid, lanes) if self._shape.has_strips else None
+        step, valid, tree, values, others = self._tree(m, flows, step, valid, lanes, firsts, seconds)
+        if strip is None:
+            m.d.comb += flows.eq(advance)
+        else:
+            self._strips(m, advance, flows, step, valid, strip)
         totals, others, complete, ends = self._totals(m, advance, step, valid, tree, values, others)
         scaled = [
             self._scale(m, advance, total, other, f"_{lane}")
@@ -121,6 +126,35 @@ class WideArithmetic(VectorArithmetic):
         found = Array(half.rotate_right(8 * turn) for turn in range(number))[step.turn]
         return [found[8 * i : 8 * i + 8] for i in range(number)]
 
+    def _strip(self, m: Module, flows: Signal, step: data.View, valid: Signal, lanes: Signal) -> Signal:
+        """The maxima of columns, over the rows of a window."""
+        columns = Signal(8 * self._shape.elements, reset_less=True)
+        for i in range(self._shape.elements):
+            column = columns.word_select(i, 8)
+            before = Mux(step.first, LOWEST, column.as_signed())
+            element = Mux(step.inside[i], lanes.word_select(i, 8).as_signed(), LOWEST)
+            with m.If(flows & valid):
+                m.d.sync += column.eq(larger(before, element))
+        return columns
+
+    def _strips(
+        self, m: Module, advance: Signal, flows: Signal, step: data.View, valid: Signal, columns: Signal
+    ) -> None:
+        """Windows of strips, each of which waits in a register until it is taken."""
+        s, strip = self.settings, Signal(strip_layout(self._shape))
+        self._made = made = VectorStrips(self._bits, self._shape)
+        m.submodules.strips = made
+        wiring.connect(m, wiring.flipped(self.settings), made.settings)
+        whole = valid & step.last & s.mode_strips
+        m.d.comb += [
+            strip.columns.eq(columns),
+            *(strip[name].eq(step[name]) for name in ("begins", "lane", "end", "outputs", *ENDS)),
+            made.strip.eq(strip),
+            made.valid.eq(whole),
+            made.advance.eq(advance),
+            flows.eq(advance & (~whole | made.ready)),
+        ]
+
     def _tree(
         self,
         m: Module,
@@ -146,7 +180,7 @@ class WideArithmetic(VectorArithmetic):
             m.d.sync += [
                 next_step.eq(step),
                 next_valid.eq(valid),
-                tree.eq(Mux(s.mode_average, _paired(less, lambda a, b: a + b), _paired(counted, _larger))),
+                tree.eq(Mux(s.mode_average, joined(less, lambda a, b: a + b), joined(counted, larger))),
                 *(value.eq(one - s.zeros_first.as_signed()) for value, one in zip(values, firsts, strict=True)),
                 *(value.eq(one - s.zeros_second.as_signed()) for value, one in zip(others, seconds, strict=True)),
             ]
@@ -178,7 +212,11 @@ class WideArithmetic(VectorArithmetic):
             with m.If(s.mode_elements):
                 m.d.sync += total.eq(values[0])
             with m.Elif(valid):
-                m.d.sync += total.eq(Mux(s.mode_average, before + tree, _larger(before, tree)))
+                m.d.sync += total.eq(Mux(s.mode_average, before + tree, larger(before, tree)))
+            if self._shape.has_strips:
+                with m.If(s.mode_strips):
+                    m.d.sync += [total.eq(self._made.maximum.as_signed()), complete.eq(self._made.has)]
+                    m.d.sync += ends.eq(self._made.ends)
         return totals, seconds, complete, ends
 
     def _through_tables(
@@ -214,14 +252,3 @@ class WideArithmetic(VectorArithmetic):
                 *(self.o_output.payload[name].eq(ends[i]) for i, name in enumerate(ENDS)),
             ]
         m.d.comb += self.o_output.payload.bytes.eq(Cat(outputs))
-
-
-def _larger(one: Value, other: Value) -> Value:
-    return Mux(one > other, one, other)
-
-
-def _paired(values: list[Value], join: Callable[[Value, Value], Value]) -> Value:
-    """All values in one, by a tree."""
-    while len(values) > 1:
-        values = [join(values[i], values[i + 1]) for i in range(0, len(values), 2)]
-    return values[0]

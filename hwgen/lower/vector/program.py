@@ -25,7 +25,17 @@ from hwgen.lower.cluster.phases import Phase, with_tokens
 from hwgen.lower.cluster.transfers import Side, descriptors_of
 from hwgen.lower.vector.maps import FeatureMap, Part
 from hwgen.lower.vector.tasks import Task, tasks_of
-from hwgen.lower.vector.tiles import Place, Tile, aligned, jobs_of, place_of, target_bytes, tiles_of
+from hwgen.lower.vector.tiles import (
+    Place,
+    Tile,
+    aligned,
+    jobs_of,
+    place_of,
+    source_bytes,
+    source_pitch,
+    target_bytes,
+    tiles_of,
+)
 from hwgen.model.dma.accesses import transfer_accesses, transfer_words
 from hwgen.model.dram.streams import Streams
 from hwgen.model.system.cycles import PlayedProgram, play_together
@@ -170,10 +180,10 @@ class _Writer:
 
     def _task(self, task: Task) -> None:
         """The tiles of a task. The load of a tile comes before the work on the tile before it."""
-        tiles = tiles_of(task, self._size, self._word, self._where)
+        tiles = tiles_of(task, self._size, self._shape, self._where)
         parts = 1 if len(tiles) == 1 else PARTS
         size = self._size // parts // self._word * self._word
-        outputs = max(target_bytes(task, tile, self._word) for tile in tiles)
+        outputs = max(target_bytes(task, tile, self._shape) for tile in tiles)
         done = list({phase.queue: phase for phase in self._phases}.values())
         before = [_Phases(after=done) for _ in range(parts)]
         held: list[Phase] = []
@@ -189,14 +199,16 @@ class _Writer:
         """The phases of a tile, its output at an address, its sources at another one."""
         outer = task.target.resident
         moved_only = task.copies and not (task.sources[0].resident and outer)
-        target = place_of(task.target, tile.target) if outer else _dense(tile.target, target_at)
+        target = (
+            place_of(task.target, tile.target) if outer else _placed(tile.target, target_at, tile.target.extents[2])
+        )
         loads, sources = [], []
         for source, part in zip(task.sources, tile.sources, strict=True):
             if source.resident:
                 sources.append(place_of(source, part))
                 continue
-            place = target if moved_only else _dense(part, at)
-            at += 0 if moved_only else aligned(part.elements, self._word)
+            place = target if moved_only else _placed(part, at, source_pitch(task, part.extents[2], self._shape))
+            at += 0 if moved_only else source_bytes(task, part, self._shape)
             loads += [load(one.encode()) for one in _moves(source, part, place, OperandTag.I)]
             sources.append(place)
         tables = self._unread
@@ -256,10 +268,9 @@ def _some(*phases: Phase | None) -> list[Phase]:
     return [phase for phase in phases if phase is not None]
 
 
-def _dense(part: Part, address: int) -> Place:
-    """A part without gaps at an address."""
-    _, rows, columns = part.extents
-    return Place(address, columns, rows * columns)
+def _placed(part: Part, address: int, pitch: int) -> Place:
+    """A part at an address, its rows so far apart, its channels without gaps."""
+    return Place(address, pitch, part.extents[1] * pitch)
 
 
 def _moves(one: FeatureMap, part: Part, place: Place, tag: OperandTag) -> list[Descriptor]:

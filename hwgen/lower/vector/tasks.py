@@ -59,6 +59,11 @@ class Task:
     tables: tuple[int, ...] = field(default=())
 
     @property
+    def arithmetic(self) -> Arithmetic:
+        """That of its first region; the mode of all is the same."""
+        return self.regions[0].arithmetic
+
+    @property
     def copies(self) -> bool:
         """Whether every element stays what it is."""
         plain = all(region.arithmetic == Arithmetic() for region in self.regions)

@@ -9,8 +9,19 @@ from hwgen.ir.document import InputError
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.lower.vector.maps import FeatureMap, Part
 from hwgen.lower.vector.tasks import ELEMENT, Region, Task
+from hwgen.model.vector.cycles import vector_steps
 
-__all__ = ["Place", "Tile", "aligned", "jobs_of", "place_of", "target_bytes", "tiles_of"]
+__all__ = [
+    "Place",
+    "Tile",
+    "aligned",
+    "jobs_of",
+    "place_of",
+    "source_bytes",
+    "source_pitch",
+    "target_bytes",
+    "tiles_of",
+]
 
 TILES = 4
 """The least number of tiles, unless they would be tiny: while one is computed others are moved."""
@@ -41,42 +52,42 @@ class Tile:
     sources: tuple[Part, ...]
 
 
-def tiles_of(task: Task, room: int, word: int, where: str) -> list[Tile]:
+def tiles_of(task: Task, room: int, shape: VectorShape, where: str) -> list[Tile]:
     """The tiles of a task; two of them fit into ``room`` bytes, unless there is only one.
 
-    ``word`` : bytes of a word, at which each part of a map begins.
+    ``shape`` : of the unit; each part of a map begins with a word of it.
 
     Raises `InputError` where not even a row fits.
     """
     target = task.target
     whole = _tile(task, Part((0, target.channels), (0, target.rows), (0, target.columns)))
-    need = _tile_bytes(task, whole, word)
+    need = _tile_bytes(task, whole, shape)
     if need == 0:
         return list(_cut(task, 1 << EXTENT_BITS, 1 << EXTENT_BITS, 1 << COLUMN_BITS))
-    half = room // 2 // word * word
+    half = room // 2 // shape.word_bytes * shape.word_bytes
     wanted = min(half, max(need // TILES, TINY))
     for budget in (wanted, half):
-        shape = _shape(task, budget, word)
-        if shape is not None:
-            return list(_cut(task, *shape))
+        extents = _extents(task, budget, shape)
+        if extents is not None:
+            return list(_cut(task, *extents))
     if need <= room:
         return [whole]
     raise InputError(f"{where}: {room} bytes of the TCDM hold no two tiles of a row")
 
 
-def _shape(task: Task, budget: int, word: int) -> tuple[int, int, int] | None:
+def _extents(task: Task, budget: int, shape: VectorShape) -> tuple[int, int, int] | None:
     """Channels, rows and columns of the largest tile within the budget; None: there is none."""
     target = task.target
-    channels = _largest(target.channels, lambda n: _need(task, (n, target.rows, target.columns), word) <= budget)
+    channels = _largest(target.channels, lambda n: _need(task, (n, target.rows, target.columns), shape) <= budget)
     if channels:
         return _even(target.channels, channels), target.rows, target.columns
-    rows = _largest(target.rows, lambda n: _need(task, (1, n, target.columns), word) <= budget)
+    rows = _largest(target.rows, lambda n: _need(task, (1, n, target.columns), shape) <= budget)
     if rows:
         return 1, _even(target.rows, rows), target.columns
     if task.window != ELEMENT:
         return None
-    columns = _largest(target.columns, lambda n: _need(task, (1, 1, n), word) <= budget)
-    columns -= columns % word if columns < target.columns else 0
+    columns = _largest(target.columns, lambda n: _need(task, (1, 1, n), shape) <= budget)
+    columns -= columns % shape.word_bytes if columns < target.columns else 0
     return (1, 1, columns) if columns else None
 
 
@@ -97,33 +108,46 @@ def _even(total: int, most: int) -> int:
     return -(-total // -(-total // most))
 
 
-def _need(task: Task, extents: tuple[int, int, int], word: int) -> int:
+def _need(task: Task, extents: tuple[int, int, int], shape: VectorShape) -> int:
     """Bytes of a tile of these extents, at most."""
     (channels, rows, columns), window = extents, task.window
     span = (rows - 1) * window.stride[0] + (window.kernel[0] - 1) * window.dilation[0] + 1
     down = min(task.sources[0].rows, span)
     across = columns if task.window == ELEMENT else task.sources[0].columns
-    loaded = sum(aligned(channels * down * across, word) for one in task.sources if not one.resident)
+    pitch = source_pitch(task, across, shape)
+    loaded = sum(aligned(channels * down * pitch, shape.word_bytes) for one in task.sources if not one.resident)
     return (
         loaded
-        + (0 if task.target.resident else aligned(channels * rows * columns, word))
+        + (0 if task.target.resident else aligned(channels * rows * columns, shape.word_bytes))
         + _table_bytes(task, channels)
     )
 
 
-def _tile_bytes(task: Task, tile: Tile, word: int) -> int:
+def _tile_bytes(task: Task, tile: Tile, shape: VectorShape) -> int:
     """Bytes that a tile takes in the TCDM."""
     loaded = sum(
-        aligned(part.elements, word)
+        source_bytes(task, part, shape)
         for source, part in zip(task.sources, tile.sources, strict=True)
         if not source.resident
     )
-    return loaded + target_bytes(task, tile, word) + _table_bytes(task, tile.target.extents[0])
+    return loaded + target_bytes(task, tile, shape) + _table_bytes(task, tile.target.extents[0])
 
 
-def target_bytes(task: Task, tile: Tile, word: int) -> int:
+def source_bytes(task: Task, part: Part, shape: VectorShape) -> int:
+    """Bytes that a part of a source takes."""
+    channels, rows, columns = part.extents
+    return aligned(channels * rows * source_pitch(task, columns, shape), shape.word_bytes)
+
+
+def source_pitch(task: Task, columns: int, shape: VectorShape) -> int:
+    """Bytes from row to row of a part of a source: whole words where a maximum may be in strips, else no gaps."""
+    strips = shape.has_strips and task.window.kernel[1] > 1 and task.arithmetic.mode == "maximum"
+    return aligned(columns, shape.word_bytes) if strips else columns
+
+
+def target_bytes(task: Task, tile: Tile, shape: VectorShape) -> int:
     """Those of them that are for the output."""
-    return 0 if task.target.resident else aligned(tile.target.elements, word)
+    return 0 if task.target.resident else aligned(tile.target.elements, shape.word_bytes)
 
 
 def _table_bytes(task: Task, channels: int) -> int:
@@ -176,7 +200,7 @@ def jobs_of(
         if rows[0] < rows[1] and columns[0] < columns[1]:
             job = _job(task, tile, replace(region, rows=rows, columns=columns), sources, target)
             for one in map(_joined, _with_tables(task, _consistent(job, sources), tables)):
-                yield _one_line(one) if shape.wide else one
+                yield _of_fewest_steps(one, shape) if shape.wide else one
 
 
 def _with_tables(task: Task, jobs: Iterator[VectorJob], tables: list[int]) -> Iterator[VectorJob]:
@@ -230,9 +254,14 @@ def _joined(job: VectorJob) -> VectorJob:
     return replace(job, channels=channels, rows=1, height=1, columns=size, width=size)
 
 
+def _of_fewest_steps(job: VectorJob, shape: VectorShape) -> VectorJob:
+    """The same in one line, or in strips, where that takes fewer steps."""
+    ways = [_one_line(job), replace(job, strips=True)]
+    return min((job, *filter(shape.takes, ways)), key=lambda one: vector_steps(one, shape))
+
+
 def _one_line(job: VectorJob) -> VectorJob:
-    """The same, with a window that is the whole of a map without gaps as one line: fewer steps, where one has several
-    elements."""
+    """The same, with a window that is the whole of a map without gaps as one line."""
     size = job.height * job.width
     whole = (job.rows, job.columns, job.kernel, job.padding) == (1, 1, (job.height, job.width), (0, 0))
     if not whole or job.dilation != (1, 1) or job.input_pitch != job.width:

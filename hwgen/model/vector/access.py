@@ -58,6 +58,8 @@ def vector_access(job: VectorJob, shape: VectorShape) -> VectorAccess:
                 job.input, job.input_plane, job.input_pitch, job.channels, range(job.rows), size
             )
         )
+    elif job.strips:
+        read = _strips(job, size)
     else:
         read = _windows(job, size)
     table = shape.table_words if job.table_from is not None else 0
@@ -80,6 +82,13 @@ def _windows(job: VectorJob, size: int) -> int:
     columns = _columns(job)
     lanes = lanes_of(job.input, job.input_plane, job.input_pitch, job.channels, window_rows(job), size)
     return sum(number * _changes(columns, lane, size, afresh=job.kernel[0] > 1) for lane, number in lanes)
+
+
+def _strips(job: VectorJob, size: int) -> int:
+    """Words of strips, one of each row of the windows, unless all of it is padding."""
+    first, end = max(0, -job.padding[1]), min(job.width, job.span - job.padding[1])
+    lanes = lanes_of(job.input + first, job.input_plane, job.input_pitch, job.channels, window_rows(job), size)
+    return sum(number * _words(lane, end - first, size) for lane, number in lanes) if first < end else 0
 
 
 def _columns(job: VectorJob) -> Ints:

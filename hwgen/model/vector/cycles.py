@@ -3,7 +3,10 @@
 from collections import Counter
 from math import prod
 
-from hwgen.arch.latency import REQUEST_TO_ANSWER, VECTOR_END, VECTOR_START, VECTOR_TREE
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.latency import REQUEST_TO_ANSWER, VECTOR_END, VECTOR_START, VECTOR_STRIPS, VECTOR_TREE
 from hwgen.arch.vector.job import VectorJob
 from hwgen.arch.vector.shape import VectorShape
 from hwgen.model.vector.access import lanes_of, vector_access
@@ -18,7 +21,9 @@ def vector_steps(job: VectorJob, shape: VectorShape) -> int:
     a multiple of ``shape.outputs``. Of an addition one more in each row, for the first word of the second operand,
     and another one where a step has all of its word: then both operands need another word at once.
     """
-    if job.by_element:
+    if job.strips:
+        steps = _strip_steps(job, shape)
+    elif job.by_element:
         steps = sum(number * _row_steps(job, shape, *lanes) for lanes, number in _rows(job, shape))
     elif not shape.wide or job.dilation[1] > 1:
         steps = job.channels * job.rows * job.columns * prod(job.kernel)
@@ -74,8 +79,32 @@ def _window_steps(job: VectorJob, shape: VectorShape) -> int:
     )
 
 
+def _strip_steps(job: VectorJob, shape: VectorShape) -> int:
+    """Steps of strips, a row of the windows each, while the windows that end in the strip before are made: as many
+    cycles as the longer of both takes. Those that end in the last strip are made after it."""
+    (_, left), (down, _), rows = job.padding, job.stride, job.kernel[0]
+    tops = [y * down - job.padding[0] for y in range(job.rows)]
+    lanes = lanes_of(job.input - left, job.input_plane, job.input_pitch, job.channels, tops, shape.elements)
+    ends = {lane: _ends(job, lane, shape.elements) for lane, _ in lanes}
+    taken = sum(number * int(np.maximum(ends[lane], rows).sum()) for lane, number in lanes)
+    address = job.input - left + (job.channels - 1) * job.input_plane + tops[-1] * job.input_pitch
+    last = int(ends[address % shape.elements][-1])
+    return rows + taken - max(last, rows) + last - 1
+
+
+def _ends(job: VectorJob, lane: int, size: int) -> NDArray[np.int64]:
+    """The windows of a row that end in each of its strips, the first of which begins at this byte of a word."""
+    columns = lane + job.kernel[1] - 1 + np.arange(job.columns) * job.stride[1]
+    return np.bincount(columns // size)
+
+
 def vector_cycles(job: VectorJob, shape: VectorShape) -> int:
     """Cycles from the start to where the unit rests. Steps that need no word do not wait for one."""
     access = vector_access(job, shape)
     waits = REQUEST_TO_ANSWER if access.inputs.words + access.table.words else 0
-    return VECTOR_START + vector_steps(job, shape) + waits + VECTOR_END + VECTOR_TREE * shape.wide
+    return VECTOR_START + vector_steps(job, shape) + waits + VECTOR_END + _registers(job, shape)
+
+
+def _registers(job: VectorJob, shape: VectorShape) -> int:
+    """Registers that a step passes besides, on its way through the arithmetic."""
+    return VECTOR_TREE * shape.wide + VECTOR_STRIPS * job.strips

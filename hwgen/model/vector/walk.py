@@ -25,6 +25,7 @@ class _Reader:
 
     def __init__(self, memory: Bytes, size: int) -> None:
         self._memory, self._size, self.held, self.read = memory, size, -1, 0
+        self.strips = 0
 
     def element(self, address: int) -> int:
         if address // self._size != self.held:
@@ -48,6 +49,8 @@ def walk_vector(job: VectorJob, memory: Bytes, table: NDArray[np.int8], shape: V
         for row in range(job.rows):
             first.held = second.held = -1
             touched = set()
+            if job.strips:
+                first.strips += _strip_words(job, channel, row, size)
             for column in range(job.columns):
                 values = []
                 for line in _window(job, memory, first, channel, row, column):
@@ -61,7 +64,7 @@ def walk_vector(job: VectorJob, memory: Bytes, table: NDArray[np.int8], shape: V
                 touched.add(address // size)
                 elements += 1
             written += len(touched)
-    words = first.read + second.read
+    words = second.read + (first.strips if job.strips else first.read)
     return VectorAccess(
         Access(size * words, size * words, words),
         Access(size * loaded, size * loaded, loaded),
@@ -83,6 +86,17 @@ def _window(
             if 0 <= y < job.height and 0 <= x < job.width:
                 line.append(reader.element(job.input + channel * job.input_plane + y * job.input_pitch + x))
         yield line
+
+
+def _strip_words(job: VectorJob, channel: int, row: int, size: int) -> int:
+    """Words that the strips of a row of the output take: one for each row of its windows, if it has an element."""
+    found = set()
+    for k in range(job.kernel[0]):
+        y = row * job.stride[0] - job.padding[0] + k
+        for x in range(-job.padding[1], job.span - job.padding[1]):
+            if 0 <= y < job.height and 0 <= x < job.width:
+                found.add((k, (job.input + channel * job.input_plane + y * job.input_pitch + x) // size))
+    return len(found)
 
 
 def _output(job: VectorJob, values: list[int], other: int, table: NDArray[np.int8]) -> int:

@@ -10,6 +10,7 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 from amaranth.sim import Simulator
 
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.registers.control import CONTROL_ADDRESS, Control
 from hwgen.arch.registers.errors import VectorError
 from hwgen.arch.registers.vector import job_values, vector_registers
@@ -141,6 +142,9 @@ def random_job(rng: Random, shape: VectorShape = NARROW) -> VectorJob:
         rest["padding"] = (rng.randint(-1, 3), rng.randint(-1, 3))
         if shape.wide and rng.random() < 0.7:
             rest |= {"kernel": (rest["kernel"][0], rng.randint(1, 11)), "dilation": (rest["dilation"][0], 1)}
+        if shape.has_strips and mode == "maximum" and rng.random() < 0.7:
+            rows, columns = rng.randint(1, 4), rng.randint(1, 12)
+            rest |= in_strips(rng, shape, pitch)
     if mode == "average":
         shift = rng.randint(1, 24)
         rest |= {"zeros": (rng.randint(-128, 127), 0), "multipliers": (rng.randint(0, 1 << 16), 0), "shift": shift}
@@ -151,28 +155,64 @@ def random_job(rng: Random, shape: VectorShape = NARROW) -> VectorJob:
     )  # fmt: skip
 
 
+def in_strips(rng: Random, shape: VectorShape, pitch: int) -> dict[str, object]:
+    """A window and a pitch for a maximum in strips."""
+    kernel = rng.randint(1, 3), rng.randint(2, shape.elements + 1)
+    return {
+        "kernel": kernel, "stride": (rng.randint(1, 3), rng.randint(1, shape.elements)), "dilation": (1, 1),
+        "padding": tuple(rng.randint(0, taps - 1) for taps in kernel), "strips": True,
+        "input_pitch": -(-pitch // shape.word_bytes) * shape.word_bytes,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("stalls", [False, True])
 def test_jobs_are_the_walk_to_the_byte_the_access_and_the_cycle(stalls: bool) -> None:
-    judge(NARROW, 16, Random(f"unit {stalls}"), Random(1) if stalls else None)
+    rng = Random(f"unit {stalls}")
+    judge(NARROW, [random_job(rng) for _ in range(16)], rng, Random(1) if stalls else None)
 
 
 @pytest.mark.parametrize("elements", [2, 4, 8])
 @pytest.mark.parametrize("stalls", [False, True])
 def test_jobs_of_several_elements_in_a_cycle_are(elements: int, stalls: bool) -> None:
-    rng = Random(f"{elements} {stalls}")
-    judge(VectorShape(elements), 8 if stalls else 14, rng, Random(1) if stalls else None)
+    rng, shape = Random(f"{elements} {stalls}"), VectorShape(elements)
+    jobs = [random_job(rng, shape) for _ in range(8 if stalls else 14)]
+    judge(shape, jobs, rng, Random(1) if stalls else None)
+
+
+@pytest.mark.parametrize("elements", [4, 8])
+def test_maxima_in_strips_are(elements: int) -> None:
+    rng, shape = Random(f"strips {elements}"), VectorShape(elements)
+    jobs = [one for one in (random_job(rng, shape) for _ in range(120)) if one.strips]
+    judge(shape, jobs[:10], rng, None)
+
+
+def test_what_is_not_for_strips_is_refused() -> None:
+    shape = VectorShape(8)
+    job = VectorJob("maximum", 1, 3, 4, 0, 16, 64, 4, 9, 2000, 4, 12, (2, 2), (1, 2), strips=True)
+    shape.check(job)
+    for more in (
+        {"mode": "average"}, {"kernel": (2, 10)}, {"stride": (1, 9)}, {"dilation": (1, 2)}, {"padding": (0, 2)},
+        {"padding": (-1, 0)}, {"input_pitch": 12},
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="strips: expected a maximum over windows that strips are for"):
+            shape.check(replace(job, **more))
+    with pytest.raises(ParameterError, match="strips"):
+        VectorShape(2).check(job)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("elements", [2, 4, 8])
 def test_many_jobs_of_several_elements_in_a_cycle_are(elements: int) -> None:
+    shape = VectorShape(elements)
     for seed in range(20):
-        judge(VectorShape(elements), 30, Random(f"many {elements} {seed}"), Random(seed) if seed % 4 == 3 else None)
+        rng = Random(f"many {elements} {seed}")
+        judge(shape, [random_job(rng, shape) for _ in range(30)], rng, Random(seed) if seed % 4 == 3 else None)
 
 
-def judge(shape: VectorShape, number: int, rng: Random, stalls: Random | None) -> None:
-    """Random jobs on the unit against the walk and the closed forms."""
-    jobs = [random_job(rng, shape) for _ in range(number)]
+def judge(shape: VectorShape, jobs: list[VectorJob], rng: Random, stalls: Random | None) -> None:
+    """Jobs on the unit against the walk and the closed forms."""
+    for job in jobs:
+        shape.check(job)
     before = np.frombuffer(rng.randbytes(SIZE), np.uint8)
     expected, table = before.copy(), np.zeros(256, np.int8)
     walked = [walk_vector(job, expected, table, shape) for job in jobs]
