@@ -60,7 +60,7 @@ class Task:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """That of its first region; the mode of all is the same."""
+        """The arithmetic of its first region; the mode of all is the same."""
         return self.regions[0].arithmetic
 
     @property
