@@ -8,6 +8,7 @@ checked hardware it is one way, and every call is a part of it::
     plan = hwgen.schedule(network, hw, buffer="1KiB")    # the best schedule of each layer
     plan.cycles, plan.bytes, plan.utilisation            # what the model says: the same as hwgen.predict(plan)
     result = hwgen.cosim(plan)                           # the RTL: result.equal, result.exact, result.difference
+    hwgen.generate(plan, "rtl_out/mine")                 # the Verilog, registers, a driver, programs
 """
 
 from importlib import import_module
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hwgen.api.cosimulation import cosim as cosim
+    from hwgen.api.generation.request import generate as generate
     from hwgen.api.machines import hardware as hardware
     from hwgen.api.names import Hardware as Hardware
     from hwgen.api.names import InputError as InputError
@@ -41,6 +43,7 @@ _MODULES = {
     "Plan": "scheduling.plan",
     "ToolError": "names",
     "cosim": "cosimulation",
+    "generate": "generation.request",
     "hardware": "machines",
     "load": "networks",
     "predict": "predictions",
@@ -59,6 +62,7 @@ __all__ = [
     "Plan",
     "ToolError",
     "cosim",
+    "generate",
     "hardware",
     "load",
     "predict",

@@ -181,7 +181,7 @@ class Cosimulation(Checked):
             found.setdefault((one.folder, is_for_cluster(one.result.schedule)), []).append(one.result)
         return [(folder, results) for (folder, _), results in found.items()]
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen cosim --json`` prints."""
         more = {**balance_data(self.works[0].balance), **left_out(self.works)} if self.works else {}
         return {"results": [{**one.result.as_json(), "folder": str(one.folder)} for one in self.layers], **more}
@@ -232,7 +232,7 @@ class StackCosimulation(Checked):
         """Whether everything held."""
         return not self.failures
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen cosim --json`` prints."""
         return {"results": list(self.stacks)}
 

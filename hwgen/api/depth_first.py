@@ -102,7 +102,7 @@ class StackPrediction(Answer):
         """Cycles of all stacks, one after the other."""
         return sum(entry["cycles"] for entry in self.stacks)
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen predict --json`` prints."""
         return {"file": str(self.file), "stacks": list(self.stacks), "total_bytes": self.bytes, "cycles": self.cycles}
 

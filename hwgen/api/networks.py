@@ -72,7 +72,7 @@ class Network(Answer):
         """Multiply-accumulates of all rows."""
         return self.totals.macs
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen layers --json`` prints."""
         return {
             "network": self.name,

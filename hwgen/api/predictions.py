@@ -268,7 +268,7 @@ class Prediction(Answer):
             raise InputError(f"{layer}: expected one of {', '.join(one.layer for one in self.layers)}")
         return found
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen predict --json`` prints."""
         return {"schedules": [one.to_dict(elements=self.elements) for one in self.layers]}
 

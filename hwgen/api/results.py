@@ -1,5 +1,6 @@
 """What every answer has: the document of ``--json``, rows for pandas, a line, a table for notebooks, a chart."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,8 +52,13 @@ class Answer(ABC):
     """What a call found out. It is frozen; nothing of it is printed before it is asked for."""
 
     @abstractmethod
+    def document(self) -> dict[str, Any]:
+        """What ``--json`` prints, as values of Python."""
+
     def to_dict(self) -> dict[str, Any]:
-        """The document that the command of the same name prints with ``--json``."""
+        """The document that the command of the same name prints with ``--json``: lists, numbers, text."""
+        found: dict[str, Any] = json.loads(json_text(self.document()))
+        return found
 
     @abstractmethod
     def rows(self) -> Sequence[dict[str, object]]:
@@ -72,7 +78,7 @@ class Answer(ABC):
 
     def write(self, path: str | Path) -> Path:
         """Write the document, as the commands write it, complete or not at all."""
-        write_atomically(Path(path), json_text(self.to_dict()))
+        write_atomically(Path(path), json_text(self.document()))
         return Path(path)
 
     def __repr__(self) -> str:

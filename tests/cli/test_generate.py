@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.api.generation import hwcs
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.registers.control import Status
-from hwgen.cli.commands.generate import generate
 from hwgen.export.hwc import hwc_memories
 from hwgen.ir.hardware import save_hardware
 from hwgen.ir.schedule import Schedule, load_schedule, save_schedule
@@ -23,7 +23,7 @@ from tests.cosim.cluster.test_clusters import cases, hardware
 @pytest.fixture
 def without_verilog(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the stead of an HWC's Verilog, its parameters; that the real one is written, others test."""
-    monkeypatch.setattr(generate, "generated", lambda parameters, **_: f"// {parameters}\n")
+    monkeypatch.setattr(hwcs, "generated", lambda parameters, **_: f"// {parameters}\n")
 
 
 def test_one_hwc_for_a_set(run: Run, tmp_path: Path) -> None:

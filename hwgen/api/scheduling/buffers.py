@@ -112,7 +112,7 @@ class BufferPlan(Plan):
         where = f"on {self.runs_on[0].name}" if self.runs_on else "without hardware"
         return f"{', '.join(map(size_text, self.sizes))} {where}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen schedule --json`` prints."""
         entries = [_entry(result, path) for result, path in zip(self.results, self.files(), strict=True)]
         together = [

@@ -105,7 +105,7 @@ class BusyPlan(Plan):
         """What they are the best of."""
         return f"{size_text(self.size)} with busy lanes"
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen schedule --min-utilisation --json`` prints."""
         found = zip(self.choices.choices, self.files(), strict=True)
         return {

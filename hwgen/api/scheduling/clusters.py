@@ -96,7 +96,7 @@ class ClusterPlan(Plan):
         """All layers: as they are, with the fewest bytes, and each on HWCs of its own."""
         return _together(self.found)
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen schedule --json`` prints."""
         entries = []
         for one, path in zip(self.found.results, self.files(), strict=True):

@@ -68,7 +68,7 @@ class HierarchyPlan(Plan):
         """What they are the best of."""
         return f"least {self.goal} on {self.hierarchy.name}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The document that ``hwgen schedule --hierarchy --json`` prints."""
         entries = [_entry(one, path) for one, path in zip(self.results, self.files(), strict=True)]
         return {"schedules": entries, "left_out": self.coverage.as_json()}

@@ -91,7 +91,7 @@ def cosim(
         partition=partition,
     ).answer()  # fmt: skip
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.document())
     else:
         print_cosimulation(found)
     return 0 if found.passed else 1

@@ -7,10 +7,10 @@ import typer
 
 from cosim.device.result import LayerResult
 from hwgen.api.cosimulation import run_work as run
+from hwgen.api.generation.folders import write_made
+from hwgen.api.generation.hwcs import make_hardware
 from hwgen.api.work import Work, balance_data, one_for_all
 from hwgen.cli.commands.cosim import Jobs
-from hwgen.cli.commands.generate.folders import write_made
-from hwgen.cli.commands.generate.generate import make_hardware
 from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.printers.cosimulations import print_comparison, print_failures
 from hwgen.cli.workload import tell_balance

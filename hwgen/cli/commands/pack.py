@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from cosim.hwc.generated import generated_folder, programs_of
+from hwgen.api.operands import OPERAND_FILES, read_operands
 from hwgen.cli.console import Json, print_json, print_table
-from hwgen.cli.operands import OPERAND_FILES, read_operands
 from hwgen.export.hwc_program import image_files
 from hwgen.export.manifest import add_files
 from hwgen.ir.document import InputError

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import hwgen.api.cosimulation
-import hwgen.cli.commands.generate.generate
+import hwgen.api.generation.hwcs
 import hwgen.cli.commands.synth
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.hwc import HwcParameters
@@ -139,7 +139,7 @@ def test_several_hwcs(
     assert run("cosim", "found").status == 0
     assert sorted(simulated, key=str) == sorted(
         (([one["layer"]], hardware) for one, hardware in zip(schedules, beside, strict=True)), key=str)  # fmt: skip
-    monkeypatch.setattr(hwgen.cli.commands.generate.generate, "generated", lambda given, **_: f"// {given}\n")
+    monkeypatch.setattr(hwgen.api.generation.hwcs, "generated", lambda given, **_: f"// {given}\n")
     answer = run("generate", "found", "-o", "rtl", "--json")
     for one, hardware in zip(schedules, beside, strict=True):
         assert load_hardware(Path("rtl", one["hardware"], "hardware.yaml")) == hardware

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import cosim.hwc.results
-import hwgen.cli.commands.generate.generate
+import hwgen.api.generation.hwcs
 import hwgen.export.hwc_program
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import randomly_requantised
@@ -238,7 +238,7 @@ def test_a_register_that_is_written_wrong_is_found(run: Run, rtl: Path, monkeypa
         return original(name, replace(program, registers=registers), operands)
 
     original = hwgen.export.hwc_program.program_files
-    monkeypatch.setattr(hwgen.cli.commands.generate.generate, "program_files", spoilt)
+    monkeypatch.setattr(hwgen.api.generation.hwcs, "program_files", spoilt)
     generate(run, rtl)
     answer = run("cosim", "--program", rtl / "rtl", "--json")
     assert answer.status == 1

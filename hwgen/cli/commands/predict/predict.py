@@ -45,7 +45,7 @@ def predict(
         dram=dram,
     ).answer()
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.document())
     elif isinstance(found, StackPrediction):
         print_stack_prediction(found)
     else:

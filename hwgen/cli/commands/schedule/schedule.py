@@ -111,6 +111,6 @@ def schedule(
         multipliers=multipliers, max_ratio=max_ratio, shared=shared, per_layer=per_layer, output=output, jobs=jobs,
     ).plan()  # fmt: skip
     if as_json:
-        print_json(plan.to_dict())
+        print_json(plan.document())
     else:
         print_plan(plan)

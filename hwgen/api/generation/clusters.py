@@ -5,16 +5,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from hwgen.api.generation.folders import Contents, grouped, program_names, schedule_file
 from hwgen.api.work import Work
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file
-from hwgen.cli.console import print_table
 from hwgen.export.cached import generated_cluster
 from hwgen.export.cluster import cluster_digest, cluster_files_of
 from hwgen.export.cluster_program import cluster_program_files
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 
-__all__ = ["GeneratedCluster", "make_clusters", "print_clusters"]
+__all__ = ["GeneratedCluster", "make_clusters"]
 
 
 @dataclass(frozen=True)
@@ -71,15 +70,3 @@ def make_clusters(works: Sequence[Work], folder: Path, *, keep_init: bool = Fals
         )
 
     return grouped(works, folder, compile_cluster, lambda program: program.hardware, make)
-
-
-def print_clusters(generated: list[GeneratedCluster]) -> None:
-    """One row per layer."""
-    rows: list[list[object]] = [
-        [str(one.folder), program.schedule.layer.name, len(program.placement.walk.tiles), len(program.commands),
-         4 * len(program.words), program.placement.size, program.dram_size]
-        for one in generated
-        for program in one.programs
-    ]  # fmt: skip
-    columns = ["folder", "layer", "tiles", "commands", "program bytes", "TCDM bytes", "DRAM bytes"]
-    print_table("Generated clusters", columns, rows, wide=["commands", "tiles"])

@@ -1,18 +1,17 @@
 """A quantised network as files: the cluster that runs it, its programs, and its weights."""
 
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import typer
+from typing import Any
 
 from hwgen.api.arguments import is_given
-from hwgen.api.machines import read_hardware
+from hwgen.api.generation.folders import Contents
+from hwgen.api.machines import HardwareLike, read_hardware
+from hwgen.api.progress import note, remark, steps
+from hwgen.api.results import Answer
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.cli.commands.generate.folders import Contents
-from hwgen.cli.console import note, print_json, print_table, printable, progress
 from hwgen.export.cached import generated_cluster
 from hwgen.export.cluster import cluster_digest, cluster_files_of
 from hwgen.export.manifest import Design, GeneratedLayer, write_generated
@@ -23,24 +22,78 @@ from hwgen.ir.names import plain_name
 from hwgen.ir.network.kinds import Dequantise, Quantise
 from hwgen.lower.network.cluster_plan import ClusterPlan, Stretch, plan_cluster
 from hwgen.lower.network.exchange import HostNode, host_nodes, inputs_of, outputs_of
-from hwgen.lower.network.forecast import forecast_of
 from hwgen.lower.network.layers import refusals, weighted
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.readers.onnx.reader import is_quantised
 
-__all__ = ["generate_network", "network_on", "require_whole"]
+__all__ = ["GeneratedNetwork", "generate_network", "network_on", "require_whole"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GeneratedNetwork(Answer):
+    """A quantised network as programs of a cluster, with what software does between them.
+
+    Members
+    -------
+    plan : the layers, their schedules, their places.
+    programs : the names of the programs.
+    exchanged : what software writes before and reads after each.
+    host : what software computes.
+    files : all files by their path inside the folder.
+    """
+
+    folder: Path
+    network: str
+    plan: ClusterPlan
+    programs: tuple[str, ...]
+    exchanged: tuple[Exchanged, ...]
+    host: tuple[HostNode, ...]
+    files: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The document that ``hwgen generate --json`` prints."""
+        plan = self.plan
+        summary = {
+            "folder": str(self.folder),
+            "parameters": asdict(plan.stretches[0].program.hardware),
+            "files": list(self.files),
+            "network": self.network,
+            "layers": [layer.node.name for layer in plan.layers],
+            "programs": [_summary(*one) for one in zip(self.programs, plan.stretches, strict=True)],
+            "host": [asdict(node) for node in self.host],
+            "resident": plan.resident_data(),
+            "weights_bytes": plan.parameters.size,
+            "dram_bytes": plan.size,
+        }
+        return {"networks": [summary]}
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row a program."""
+        return [
+            {
+                "program": name,
+                "layers": len(stretch.layers),
+                "commands": len(stretch.program.commands),
+                "program_bytes": WORD_BYTES * len(stretch.program.words),
+            }
+            for name, stretch in zip(self.programs, self.plan.stretches, strict=True)
+        ]
+
+    def summary(self) -> str:
+        """What was written, and where."""
+        return f"{len(self.programs)} programs of {self.network}, and their cluster, in {self.folder}"
 
 
 def network_on(
-    names: Sequence[str], hardware: str | None, unfit: Mapping[str, object]
+    names: Sequence[str], hardware: HardwareLike | None, unfit: Mapping[str, object]
 ) -> tuple[Path, Hardware] | None:
     """The file of a quantised network, and the cluster that it is for; None for any other workload.
 
     ``unfit`` : options that are not for a network, by name. Raises `InputError` if one of them is given, or if the
     hardware is no cluster.
     """
-    model = Path(names[0])
-    machine = read_hardware(hardware) if model.suffix.lower() == ".onnx" and len(names) == 1 else None
+    model = Path(names[0] if len(names) == 1 else "")
+    machine = read_hardware(hardware) if model.suffix.lower() == ".onnx" else None
     if machine is None or machine.requantisation != "scaled":
         return None
     if machine.cluster is None:
@@ -59,8 +112,8 @@ def require_whole(names: Sequence[str], *, partial: bool) -> None:
     An HWC's files, and those of a cluster whose requantisation is not scaled, are of layers: weights, sums, pools and
     whatever else a network has are not in them.
     """
-    model = Path(names[0])
-    if model.suffix.lower() != ".onnx" or len(names) != 1 or not is_quantised(model):
+    model = Path(names[0] if len(names) == 1 else "")
+    if model.suffix.lower() != ".onnx" or not is_quantised(model):
         return
     graph = read_quantised(model)
     layers = {node.name for node in weighted(graph)}
@@ -75,7 +128,7 @@ def require_whole(names: Sequence[str], *, partial: bool) -> None:
             f"{model}: a quantised network, of which only the shapes of its {len(layers)} layer(s) would be "
             f"generated, without {lost}: expected a cluster with requantisation scaled (--hardware), or --partial"
         )
-    sys.stderr.write(printable(f"{model}: left out: {lost}") + "\n")
+    remark(f"{model}: left out: {lost}")
 
 
 def generate_network(
@@ -85,14 +138,13 @@ def generate_network(
     *,
     resident: bool = False,
     keep_init: bool = False,
-    as_json: bool = False,
-) -> None:
-    """Write the cluster and the network's programs; say what was written."""
+) -> GeneratedNetwork:
+    """Write the cluster and the network's programs."""
     note(f"reading {model}")
     graph = read_quantised(model)
     if graph.together:
         note(f"the first axis is no batch of images: {graph.together}")
-    with progress(len(weighted(graph)), "scheduling") as step:
+    with steps(len(weighted(graph)), "scheduling") as step:
         plan = plan_cluster(graph, machine, step, resident=resident)
     if not plan.stretches:
         why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
@@ -114,23 +166,7 @@ def generate_network(
     stale = write_generated(folder, [design], contents)
     if stale:
         note(f"{folder}: removed {len(stale)} files of an earlier run, such as {stale[0]}")
-    if as_json:
-        summary = {
-            "folder": str(folder),
-            "parameters": asdict(parameters),
-            "files": sorted(contents),
-            "network": name,
-            "layers": [layer.node.name for layer in plan.layers],
-            "programs": [_summary(*one) for one in zip(names, plan.stretches, strict=True)],
-            "host": [asdict(node) for node in host],
-            "resident": plan.resident_data(),
-            "weights_bytes": plan.parameters.size,
-            "dram_bytes": plan.size,
-        }
-        print_json({"networks": [summary]})
-        return
-    _print(folder, plan, names, exchanged)
-    _print_host(host, len(exchanged))
+    return GeneratedNetwork(folder, name, plan, tuple(names), tuple(exchanged), tuple(host), tuple(sorted(contents)))
 
 
 def _summary(name: str, stretch: Stretch) -> Mapping[str, object]:
@@ -140,30 +176,3 @@ def _summary(name: str, stretch: Stretch) -> Mapping[str, object]:
         "layers": [layer.node.name for layer in stretch.layers],
         "program_bytes": program_bytes,
     }
-
-
-def _print(folder: Path, plan: ClusterPlan, names: Sequence[str], exchanged: Sequence[Exchanged]) -> None:
-    columns = ["program", "layers", "commands", "bytes", "maps that stay", "cycles predicted", "DRAM bytes"]
-    rows: list[list[object]] = [
-        [one, len(stretch.layers), len(stretch.program.commands), WORD_BYTES * len(stretch.program.words),
-         len(stretch.kept.maps), round(forecast.cycles), forecast.dram_bytes]
-        for one, stretch in zip(names, plan.stretches, strict=True)
-        for forecast in (forecast_of(plan, stretch),)
-    ]  # fmt: skip
-    print_table("Programs: one start and one interrupt each", columns, rows)
-    typer.echo(f"{folder}: weights {plan.parameters.size:,} bytes, all of the DRAM {plan.size:,} bytes")
-    for name, one in zip(names, exchanged, strict=True):
-        for side, tensors in (("input", one.inputs), ("output", one.outputs)):
-            for tensor in tensors:
-                shape = "x".join(map(str, tensor.shape))
-                typer.echo(
-                    f"{name}: {side} {printable(tensor.name)}: {shape} int8 at 0x{tensor.region.base:x}, "
-                    f"{tensor.scale:g} * (byte - {tensor.zero_point})"
-                )
-
-
-def _print_host(host: Sequence[HostNode], programs: int) -> None:
-    for one in host:
-        when = f"before program {one.before}" if one.before < programs else "after the last program"
-        reason = f" ({one.reason})" if one.reason else ""
-        typer.echo(printable(f"software, {when}: {one.kind} {one.name}{reason}"))

@@ -1,10 +1,11 @@
 """``hwgen generate`` of a depth-first solution: the pipeline of each stack, and its program."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from hwgen.api.results import Answer
 from hwgen.arch.registers.pipeline import pipeline_registers
-from hwgen.cli.console import print_json, print_table
 from hwgen.export.driver.programs import Write, c_tiles
 from hwgen.export.manifest import Design, write_generated
 from hwgen.export.pipeline import pipeline_digest, pipeline_files_of, pipeline_storage
@@ -15,10 +16,39 @@ from hwgen.lower.pipeline.solution import Solution, read_solution
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 
-__all__ = ["generate_stacks"]
+__all__ = ["GeneratedPipelines", "generate_stacks"]
 
 
-def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool, keep_init: bool = False) -> None:
+@dataclass(frozen=True, repr=False)
+class GeneratedPipelines(Answer):
+    """The pipeline of each stack of a depth-first solution, and its program, in a folder each."""
+
+    folder: Path
+    stacks: tuple[dict[str, Any], ...]
+    tiles: tuple[int, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The document that ``hwgen generate --json`` prints."""
+        return {"hardware": list(self.stacks)}
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row a stack: bytes of its memories."""
+        return [
+            {
+                "folder": one["folder"],
+                "stack": one["stack"],
+                "tiles": tiles,
+                **{f"{kind}_bytes": sum(one[kind].values()) for kind in ("rings", "weights", "queues")},
+            }
+            for one, tiles in zip(self.stacks, self.tiles, strict=True)
+        ]
+
+    def summary(self) -> str:
+        """Where they are."""
+        return f"{len(self.stacks)} pipelines in {self.folder}"
+
+
+def generate_stacks(path: Path, *, macs: int | None, output: Path, keep_init: bool = False) -> GeneratedPipelines:
     """Write Verilog, register map and program of every stack's pipeline, one folder each."""
     solution = read_solution(path)
     folders = [
@@ -35,19 +65,11 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
         for folder, _, program in folders
     ]
     write_generated(output, designs, files)
-    document = [
+    document = tuple(
         {"folder": str(folder), "stack": program.plan.name, **pipeline_storage(program.parameters)}
         for folder, _, program in folders
-    ]
-    if as_json:
-        print_json({"hardware": document})
-        return
-    rows: list[list[object]] = []
-    for (folder, _, program), one in zip(folders, document, strict=True):
-        sums = [sum(pipeline_storage(program.parameters)[kind].values()) for kind in ("rings", "weights", "queues")]
-        rows.append([str(folder), one["stack"], program.plan.factor, *sums])
-    columns = ["folder", "stack", "tiles", "ring bytes", "weight bytes", "queue bytes"]
-    print_table("Generated pipelines", columns, rows)
+    )
+    return GeneratedPipelines(output, document, tuple(program.plan.factor for _, _, program in folders))
 
 
 def _files(solution: Solution, stack: Stack, program: PipelineProgram, *, keep_init: bool) -> dict[str, str]:

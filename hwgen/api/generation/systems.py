@@ -5,11 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from hwgen.api.generation.folders import Contents, grouped, program_names, schedule_file
 from hwgen.api.sharing import Sharing
 from hwgen.api.work import Work
 from hwgen.arch.system import SystemParameters
-from hwgen.cli.commands.generate.folders import Contents, grouped, program_names, schedule_file
-from hwgen.cli.console import print_table
 from hwgen.export.cached import generated_system
 from hwgen.export.cluster_program import cluster_program_files
 from hwgen.export.system import system_digest, system_files_of
@@ -19,7 +18,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.system.choice import fastest_partition
 from hwgen.lower.system.program import SystemProgram, compile_system
 
-__all__ = ["GeneratedSystem", "make_systems", "print_systems"]
+__all__ = ["GeneratedSystem", "make_systems"]
 
 
 @dataclass(frozen=True)
@@ -89,20 +88,3 @@ def make_systems(
         return SystemParameters(program.programs[0].hardware, sharing.clusters)
 
     return grouped(works, folder, compiled, parameters_of, make)
-
-
-def print_systems(generated: Sequence[GeneratedSystem]) -> None:
-    """One row per layer."""
-    rows: list[list[object]] = [
-        [str(one.folder), program.schedule.layer.name, len(program.shares),
-         " x ".join(str(number) for number in _parts(program)), program.dram_size]
-        for one in generated
-        for program in one.programs
-    ]  # fmt: skip
-    columns = ["folder", "layer", "clusters", "shares of channels x rows", "DRAM bytes"]
-    print_table("Generated systems", columns, rows)
-
-
-def _parts(program: SystemProgram) -> tuple[int, int]:
-    """The numbers of parts into which the output's channels and rows are shared."""
-    return len({share.outputs for share in program.shares}), len({share.rows for share in program.shares})

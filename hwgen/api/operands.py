@@ -1,10 +1,8 @@
 """Operands of layers from files: ``LAYER.I.npy``, ``LAYER.W.npy`` and ``LAYER.bias.npy`` in a folder."""
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from hwgen.arch.layout import operand_type
@@ -12,13 +10,12 @@ from hwgen.export.hwc_program import OPERANDS
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["OPERAND_FILES", "Operands", "OperandsOption", "read_operands"]
+__all__ = ["OPERAND_FILES", "Operands", "read_operands"]
 
 Operands = dict[str, NDArray[np.signedinteger]]
 """Operands by the region that they are stored in: input, weights, bias."""
 
 OPERAND_FILES = "Folder with LAYER.W.npy, LAYER.bias.npy and LAYER.I.npy; only the first is required."
-OperandsOption = Annotated[Path | None, typer.Option("--operands", metavar="DIR", help=OPERAND_FILES)]
 
 
 def read_operands(folder: Path | None, schedule: Schedule) -> Operands:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
+from hwgen.api.progress import note
 from hwgen.api.work import Work
-from hwgen.cli.console import note
 from hwgen.export.manifest import MANIFEST, Design, GeneratedLayer, write_generated
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware
