@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 from hwgen.api.progress import note, remark
 from hwgen.api.results import Answer
+from hwgen.ir import document
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, written
 from hwgen.ir.layer import Layer
@@ -154,7 +155,7 @@ def covered(network: NetworkLike, *, partial: bool, batches: bool = False) -> Co
 
 def is_model(source: str | PathLike[str]) -> bool:
     """Whether it is the name of a file that is a model, not a table."""
-    return Path(source).suffix.lower() == ".onnx"
+    return document.is_model(Path(source))
 
 
 def is_network(source: object) -> TypeGuard[Network | Layer | list[Layer]]:

@@ -64,11 +64,14 @@ def bias_records(bias: NDArray[np.int32], scales: tuple[Scale, ...], form: Requa
     """The bytes in memory of what the output channels bring along, from biases [M].
 
     Where sums are scaled, a record is the bias, then a word with the multiplier from bit 0 and the shift from bit 16
-    on. ``scales`` : one for all channels, or one for each.
+    on, and whether it rounds twice in bit 22. ``scales`` : one for all channels, or one for each.
     """
     words = bias.astype("<i4").reshape(-1, 1)
     if form == "scaled":
-        second = [scale.multiplier | scale.shift << MULTIPLIER_BITS for scale in scales]
+        second = [
+            scale.multiplier | (scale.shift | scale.twice << CHANNEL_SHIFT_BITS) << MULTIPLIER_BITS
+            for scale in scales
+        ]
         column = np.broadcast_to(np.array(second, "<i4"), len(words)).reshape(-1, 1)
         words = np.hstack([words, column])
     return np.ascontiguousarray(words).reshape(-1).view(np.int8)
@@ -79,11 +82,16 @@ def records_content(
 ) -> tuple[NDArray[np.int32], tuple[Scale, ...]]:
     """The biases and the scales in the bytes of `bias_records`; no scales where they are not in memory."""
     words = content.view("<i4").reshape(-1, record_bytes(form) // WORD_BYTES)
-    scales = (
-        Scale(int(word) & ((1 << MULTIPLIER_BITS) - 1), int(word) >> MULTIPLIER_BITS)
-        for word in words[:, 1:].reshape(-1)
+    return words[:, 0].astype(np.int32), tuple(_scale_of(int(word)) for word in words[:, 1:].reshape(-1))
+
+
+def _scale_of(word: int) -> Scale:
+    """The scale in the second word of a record."""
+    shift, twice = (
+        (word >> MULTIPLIER_BITS) % (1 << CHANNEL_SHIFT_BITS),
+        word >> (MULTIPLIER_BITS + CHANNEL_SHIFT_BITS),
     )
-    return words[:, 0].astype(np.int32), tuple(scales)
+    return Scale(word % (1 << MULTIPLIER_BITS), shift, bool(twice))
 
 
 def clip_settings(bits: int = 8) -> tuple[RequantiserSetting, ...]:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hwgen.ir.requantisation import Requantisation
-from hwgen.ir.rounding import ROUNDINGS
+from hwgen.ir.rounding import ROUNDINGS, moved
 
 __all__ = ["requantise"]
 
@@ -22,6 +22,8 @@ def requantise(
     multiplier = _by_channel([scale.multiplier for scale in scales], sums.ndim)
     shift = _by_channel([scale.shift for scale in scales], sums.ndim)
     value = (sums.astype(np.int64) + _by_channel(bias, sums.ndim)) * multiplier
+    if any(scale.twice for scale in scales):
+        value = moved(value, _by_channel([scale.further for scale in scales], sums.ndim))
     shifted = ROUNDINGS[requantisation.rounding].shifted(value, shift)
     value = np.clip(shifted + requantisation.zero_out, low, high)
     if requantisation.table is not None:

@@ -33,6 +33,7 @@ __all__ = [
     "csv_value",
     "dump_yaml",
     "format_of",
+    "is_model",
     "json_text",
     "load_yaml",
     "nearest",
@@ -287,17 +288,27 @@ def load_yaml(path: Path) -> Any:
     return parse_yaml(text, str(path))
 
 
+MODELS = {".onnx": "an ONNX model", ".tflite": "a TFLite model"}
+"""What a file with such a name is: a network with weights, which is no text of ours."""
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file is a network with weights, by its name."""
+    return path.suffix.lower() in MODELS
+
+
 def format_of(path: Path, content: bytes) -> str | None:
     """What a file is that is no text of ours, and who takes it; None if it may be YAML or is unknown."""
-    if content[4:8] == b"TFL3":
-        return "a TFLite model, which hwgen does not read: convert it to ONNX (tf2onnx does)"
     if content.startswith(b"\x93NUMPY"):
         return "an array of NumPy, as --input takes it"
-    if path.suffix.lower() == ".onnx":
+    suffix = path.suffix.lower()
+    if suffix in MODELS:
         return (
-            "an ONNX model, which hwgen layers, network, run, schedule, cosim and generate take "
-            "(hwgen schedule MODEL.onnx -o DIR makes schedules of it)"
+            f"{MODELS[suffix]}, which hwgen layers, network, run, schedule, cosim and generate take "
+            f"(hwgen schedule MODEL{suffix} -o DIR makes schedules of it)"
         )
+    if content[4:8] == b"TFL3":
+        return "a TFLite model, which hwgen reads from a file whose name ends in .tflite"
     return None
 
 

@@ -50,14 +50,26 @@ class Scale:
     -------
     multiplier : up to 2**16.
     shift : 0 to 47; half of the range that is shifted out is added first, nothing for shift 0.
+    twice : rounds as TFLite does, first to a multiple of 2**16, then to one of 2**shift, halves away from zero. The
+        product 2**15 further away from zero, rounded once, half up, is the same. The shift is above 16.
     """
 
     multiplier: int = 1
     shift: int = 0
+    twice: bool = False
 
     def __post_init__(self) -> None:
         _in_range("multiplier", self.multiplier, 0, MOST_MULTIPLIER)
-        _in_range("shift", self.shift, 0, MOST_SHIFT)
+        _in_range("shift", self.shift, MULTIPLIER_BITS + 1 if self.twice else 0, MOST_SHIFT)
+
+    @property
+    def further(self) -> int:
+        """What a product is moved away from zero before it is shifted."""
+        return 1 << (MULTIPLIER_BITS - 1) if self.twice else 0
+
+    def as_tflite(self) -> "Scale":
+        """The scale that rounds as TFLite's factor of this size does: twice, unless that factor is 1 or more."""
+        return replace(self, twice=True) if self.shift > MULTIPLIER_BITS else self
 
     @classmethod
     def nearest(cls, factor: float) -> "Scale":

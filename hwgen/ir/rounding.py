@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["HALF_UP", "ROUNDINGS", "Rounding"]
+__all__ = ["HALF_UP", "ROUNDINGS", "Rounding", "moved"]
 
 HALF_UP = "half_up"
 
@@ -15,6 +15,11 @@ class Rounding(ABC):
     @abstractmethod
     def shifted(self, values: Any, shift: Any) -> Any:
         """Whole numbers, or arrays of them, shifted right by 0 bits or more; nothing wraps."""
+
+
+def moved(products: Any, further: Any) -> Any:
+    """Products so much further away from zero (`hwgen.ir.requantisation.Scale.further`); 0 counts as positive."""
+    return products + further - 2 * further * (products < 0)
 
 
 class HalfUp(Rounding):

@@ -1,17 +1,17 @@
-"""Layer sets by name: tables, and ONNX models."""
+"""Layer sets by name: tables, and ONNX and TFLite models."""
 
 from pathlib import Path
 
 from hwgen.ir.builtin import named_file
-from hwgen.ir.document import load_yaml
+from hwgen.ir.document import is_model, load_yaml
 from hwgen.ir.layer_set import Network
 
 __all__ = ["load_layer_set", "load_network"]
 
 
 def load_network(path: Path) -> Network:
-    """Read one layer table (YAML), or an ONNX model if the file's name ends so."""
-    if path.suffix.lower() == ".onnx":
+    """Read one layer table (YAML), or a model with weights if the file's name ends so."""
+    if is_model(path):
         from hwgen.readers.layers.reader import read_onnx
 
         return read_onnx(path)

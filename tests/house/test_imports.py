@@ -37,6 +37,7 @@ ROOMS["hwgen.papers"] = set(ROOMS)
 # Third-party package: the rooms that may import it.
 OWNERS: dict[str, set[str]] = {
     "PIL": {"hwgen.cli"},
+    "ai_edge_litert": {"hwgen.golden"},
     "altair": {"hwgen.report", "hwgen.studies"},
     "amaranth": {"hwgen.gateware", "hwgen.export"},
     "cocotb": {"cosim"},
@@ -61,6 +62,7 @@ OWNERS: dict[str, set[str]] = {
     "pydantic": {"hwgen.ir"},
     "rich": {"hwgen.cli"},
     "systemrdl": {"hwgen.export"},
+    "tflite": {"hwgen.readers"},
     "typer": {"hwgen.cli", "hwgen.studies", "hwgen.papers"},
     "vl_convert": {"hwgen.report"},
     "yaml": {"hwgen.ir"},

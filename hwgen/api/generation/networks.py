@@ -16,7 +16,7 @@ from hwgen.export.cached import generated_cluster
 from hwgen.export.cluster import cluster_digest, cluster_files_of
 from hwgen.export.manifest import Design, GeneratedLayer, write_generated
 from hwgen.export.network_program import Exchanged, network_program_files, program_names
-from hwgen.ir.document import InputError, dump_yaml
+from hwgen.ir.document import InputError, dump_yaml, is_model
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import plain_name
 from hwgen.ir.network.kinds import Dequantise, Quantise
@@ -93,7 +93,7 @@ def network_on(
     hardware is no cluster.
     """
     model = Path(names[0] if len(names) == 1 else "")
-    machine = read_hardware(hardware) if model.suffix.lower() == ".onnx" else None
+    machine = read_hardware(hardware) if is_model(model) else None
     if machine is None or machine.requantisation != "scaled":
         return None
     if machine.cluster is None:
@@ -113,7 +113,7 @@ def require_whole(names: Sequence[str], *, partial: bool) -> None:
     whatever else a network has are not in them.
     """
     model = Path(names[0] if len(names) == 1 else "")
-    if model.suffix.lower() != ".onnx" or not is_quantised(model):
+    if not is_model(model) or not is_quantised(model):
         return
     graph = read_quantised(model)
     layers = {node.name for node in weighted(graph)}

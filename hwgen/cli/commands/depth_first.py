@@ -25,7 +25,7 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="NET",
-        help="A connected network: a layer table (YAML or ONNX) or a built-in name.",
+        help="A connected network: a layer table (YAML, ONNX or TFLite) or a built-in name.",
         autocompletion=set_names,
     ),
 ]

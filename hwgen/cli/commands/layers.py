@@ -21,7 +21,7 @@ LayerSet = Annotated[
     str,
     typer.Argument(
         metavar="SET",
-        help="A layer table (YAML or ONNX), a built-in name, or one of these with :PREFIX.",
+        help="A layer table (YAML, ONNX or TFLite), a built-in name, or one of these with :PREFIX.",
         autocompletion=set_names,
     ),
 ]
@@ -30,7 +30,8 @@ LayerSet = Annotated[
 def layers(name: LayerSet, *, partial: Partial = False, as_json: Json = False) -> None:
     """Print the layers of a set, with their multiply-accumulates and sizes.
 
-    Of an ONNX file also what became of each node: taken as a layer, ignored because it carries no work, or left out.
+    Of an ONNX or TFLite file also what became of each node: taken as a layer, ignored because it carries no work, or
+    left out.
     """
     network = load_layer_set(name)
     if as_json:
@@ -42,7 +43,7 @@ def layers(name: LayerSet, *, partial: Partial = False, as_json: Json = False) -
 
 
 def _nodes_left_out(network: Network) -> Coverage:
-    """The coverage as far as nodes of an ONNX file have no row."""
+    """The coverage as far as nodes of a model have no row."""
     coverage = network.coverage()
     return replace(coverage, left_out=network.left_out)
 
@@ -74,7 +75,7 @@ def _print(network: Network) -> None:
 
 
 def _accounts(network: Network) -> Iterator[str]:
-    """What became of the nodes of an ONNX file, and what of the rows no schedule does."""
+    """What became of the nodes of a model, and what of the rows no schedule does."""
     taken = Counter(node.onnx for node in network.layers if node.onnx is not None)
     if taken:
         yield f"taken: {', '.join(f'{count} {op}' for op, count in taken.items())}"

@@ -1,4 +1,4 @@
-"""The integer reference beside ONNX Runtime: whole, and node by node, each fed what ONNX Runtime itself has there.
+"""The integer reference beside ONNX Runtime, or LiteRT: whole, and node by node, each fed what that itself has there.
 
 Where they differ, the model's own operators in real arithmetic (`hwgen.golden.quantised.real`) judge both sides: each
 may only be as far from the real value as its arithmetic can be. Node by node from the model's inputs to its outputs
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.golden.quantised.execution import Arrays, checked_inputs, execute, images, joined, node_outputs, outside
+from hwgen.golden.quantised.litert import tflite_outputs
 from hwgen.golden.quantised.precision import FLOATS, precision
 from hwgen.golden.quantised.real import Bounded, RealValues
 from hwgen.golden.quantised.runtime import model_outputs
@@ -22,9 +23,12 @@ from hwgen.ir.network.graph import Graph, Model
 from hwgen.ir.network.kinds import Node
 from hwgen.ir.network.tensors import HIGHEST, LOWEST
 from hwgen.readers.onnx.reader import load_quantised
+from hwgen.readers.tflite.conversion import is_tflite
 
-__all__ = ["Agreement", "Beside", "Difference", "compare_nodes", "run_beside", "total"]
+__all__ = ["LITE_RT", "ONNX_RUNTIME", "Agreement", "Beside", "Difference", "compare_nodes", "run_beside", "total"]
 
+ONNX_RUNTIME, LITE_RT = "ONNX Runtime", "LiteRT"
+"""What the integer reference is compared with: the latter for TFLite files."""
 FLOAT64 = 2.0**-40
 """The part of a step and of a value that float64 arithmetic is granted."""
 
@@ -215,7 +219,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """The integer reference and ONNX Runtime on the same inputs, all images.
+    """The integer reference and ONNX Runtime, or LiteRT, on the same inputs, all images.
 
     Members
     -------
@@ -224,6 +228,7 @@ class Beside:
     agreements : of each tensor of an integer node that ONNX Runtime has, made of what it has before it.
     others : the same of the host's nodes.
     differences : of the outputs, end to end, from those of the model as it is in the file.
+    runtime : what it is compared with.
     fused : elements of the outputs that ONNX Runtime itself makes otherwise where nobody asks for the tensors before
         them: its optimiser then leaves out quantisers.
     """
@@ -234,6 +239,7 @@ class Beside:
     others: Sequence[Agreement]
     differences: Mapping[str, Difference]
     fused: int = 0
+    runtime: str = ONNX_RUNTIME
 
     @property
     def unlike(self) -> list[Agreement]:
@@ -260,11 +266,16 @@ def run_beside(
 ) -> Beside:
     """Run both; ``progress`` is called after each node and image. Raises `InputError` for inputs that do not fit.
 
-    ONNX Runtime runs the whole model on all images as it is in the file, and once more for the tensors in it.
+    ONNX Runtime runs the whole model on all images as it is in the file, and once more for the tensors in it. LiteRT
+    runs a TFLite model image by image, and keeps all tensors.
     """
     count = checked_inputs(graph, given, where)
-    whole = model_outputs(path, given, ())
-    runtime = model_outputs(path, given, [one.name for one in graph.tensors.values() if one.quantisation])
+    inside = [one.name for one in graph.tensors.values() if one.quantisation]
+    if is_tflite(path):
+        runtime = whole = tflite_outputs(path, given, {*inside, *graph.outputs}, count)
+    else:
+        whole = model_outputs(path, given, ())
+        runtime = model_outputs(path, given, inside)
     model = cache(lambda: load_quantised(path))
     made: list[dict[str, NDArray]] = []
     agreements: list[list[Agreement]] = []
@@ -284,6 +295,7 @@ def run_beside(
         [one for one in joint if one.name not in integers],
         {name: _difference(outputs[name], whole[name]) for name in graph.outputs},
         sum(int(np.count_nonzero(_differs(runtime[name], whole[name]))) for name in graph.outputs),
+        LITE_RT if is_tflite(path) else ONNX_RUNTIME,
     )
 
 

@@ -32,6 +32,7 @@ REFERENCES: dict[type[Node], Reference] = {
     kinds.Product: _of_one(sums.product),
     kinds.Addition: maps.addition,
     kinds.AveragePool: _of_one(maps.average_pool),
+    kinds.FixedMean: _of_one(maps.fixed_mean),
     kinds.MaxPool: _of_one(maps.max_pool),
     kinds.Concatenation: maps.concatenation,
     kinds.Lookup: _of_one(maps.lookup),

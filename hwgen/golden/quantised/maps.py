@@ -7,11 +7,20 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from hwgen.golden.quantised.sums import planes, planes_of
-from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Movement, Window
-from hwgen.ir.network.tensors import LOWEST, Int8
+from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, FixedMean, Lookup, MaxPool, Movement, Window
+from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8
 from hwgen.ir.rounding import ROUNDINGS
 
-__all__ = ["addition", "average_counts", "average_pool", "concatenation", "lookup", "max_pool", "movement"]
+__all__ = [
+    "addition",
+    "average_counts",
+    "average_pool",
+    "concatenation",
+    "fixed_mean",
+    "lookup",
+    "max_pool",
+    "movement",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -34,6 +43,13 @@ def average_pool(node: AveragePool, operand: Int8) -> Int8:
             multiplier[count], shift[count] = scale.multiplier, scale.shift
     values = ROUNDINGS[node.rounding].shifted(sums * multiplier[counts], shift[counts])
     return _clipped(values + node.zero_out, node.low, node.high).reshape(node.shape)
+
+
+def fixed_mean(node: FixedMean, operand: Int8) -> Int8:
+    """The output of a mean in fixed point."""
+    sums = (planes(operand).astype(np.int64) - node.zero_in).sum(axis=(1, 2))
+    values = node.factor.times(sums) + node.zero_out
+    return _clipped(values, LOWEST, HIGHEST).reshape(node.shape)
 
 
 def average_counts(node: AveragePool, operand: Int8) -> tuple[Int64, Int64]:

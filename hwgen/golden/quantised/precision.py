@@ -54,7 +54,8 @@ def _of_factor(made: NDArray, zero: int) -> Float64:
 def _weighted(node: Convolution | Product, operands: list[NDArray], made: NDArray) -> Float64:
     form = node.requantisation
     step = max(scale.multiplier / 2.0**scale.shift for scale in form.scales)
-    return _of_factor(made, form.zero_out) + node.bias_loss * step
+    moved = max(scale.further / 2.0**scale.shift for scale in form.scales)
+    return _of_factor(made, form.zero_out) + node.bias_loss * step + moved
 
 
 def _addition(node: Addition, operands: list[NDArray], made: NDArray) -> Float64:

@@ -1,7 +1,8 @@
 """What a model's own operators say in real arithmetic, with a bound of what float32 makes of it.
 
 The nodes between quantised tensors are evaluated in float64. Each value has a bound of its distance from what float32
-arithmetic gives, however it is ordered. Nothing of the integer graph is used: it is what this judges.
+arithmetic gives, however it is ordered, and, for a TFLite model, from what fixed point gives. Nothing of the integer
+graph is used: it is what this judges.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.golden.quantised import windowed
+from hwgen.golden.quantised.fixed_point import distance
 from hwgen.ir.network.graph import Model
 from hwgen.ir.network.kinds import Operation
 from hwgen.readers.integers.movement import flat_index, pad_value
@@ -86,7 +88,10 @@ class RealValues:
         if found is None:
             return None
         steps = found.value / quantisation.scale
-        return Bounded(steps + quantisation.zero, found.error / quantisation.scale + FEW * UNIT * np.abs(steps))
+        error = found.error / quantisation.scale + FEW * UNIT * np.abs(steps)
+        if self.model.fixed_point:
+            error = error + distance(self.model, name, self.operators(name), steps)
+        return Bounded(steps + quantisation.zero, error)
 
     def operators(self, name: str) -> list[Operation]:
         """The nodes between a tensor and the quantised ones before it, its own quantiser aside."""

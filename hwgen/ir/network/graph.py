@@ -74,9 +74,11 @@ class Model(Dataflow[Operation]):
     Members
     -------
     opset : version of the standard operators.
+    fixed_point : whether its reference computes in fixed point, as TFLite's kernels do; else in float32.
     """
 
     opset: int
+    fixed_point: bool = False
 
     def as_read(self, node: Operation) -> Quantisation | None:
         """How a DequantizeLinear reads a tensor; None for one that is not quantised."""

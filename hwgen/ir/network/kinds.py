@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.ir.network.fixed_point import Factor
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.ir.rounding import HALF_UP
@@ -24,6 +25,7 @@ __all__ = [
     "Concatenation",
     "Convolution",
     "Dequantise",
+    "FixedMean",
     "HostOperator",
     "Lookup",
     "MaxPool",
@@ -274,6 +276,16 @@ class AveragePool(Node):
     low: int
     high: int
     rounding: str = HALF_UP
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FixedMean(Node):
+    """The mean of whole maps where a `Scale` does not give what TFLite's kernel gives: by its own factor."""
+
+    kind = "mean"
+    factor: Factor
+    zero_in: int
+    zero_out: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

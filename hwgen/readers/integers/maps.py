@@ -1,11 +1,13 @@
 """Operators without weights as integer nodes: sums of maps, pools, concatenation."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
-from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, MaxPool, Operation, Window
-from hwgen.ir.network.tensors import Int8, Quantisation
+from hwgen.ir.network.fixed_point import Factor, average, equal_scale
+from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, FixedMean, MaxPool, Operation, Window
+from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Quantisation
 from hwgen.ir.requantisation import Scale
 from hwgen.readers.integers.regions import Anchor, Region, Source, require_one_image
 from hwgen.readers.integers.tails import NotHardware, Tail
@@ -139,9 +141,13 @@ class AverageAnchor(Anchor):
         if settings.get("count_include_pad", 0):
             counted = said_padding(settings) if settings.get("auto_pad", "NOTSET") == "NOTSET" else window.padding
         counts = _counts(pair(given[2:]), pair(made[2:]) if len(made) > 2 else (1, 1), window, counted)
+        if region.model.fixed_point and node.operator == "ReduceMean":
+            _fixed_mean(region, node, tail, source, output)
+            return
+        whole = region.model.fixed_point and source.quantisation == region.target
         factor = source.quantisation.scale / region.target.scale
         try:
-            scales = {count: Scale.nearest(factor / count) for count in counts}
+            scales = {count: _whole_scale(count) if whole else Scale.nearest(factor / count) for count in counts}
         except ValueError as error:
             raise NotHardware(str(error)) from None
         region.emit(
@@ -153,12 +159,52 @@ class AverageAnchor(Anchor):
                 window=window,
                 counted=counted,
                 scales=scales,
-                zero_in=source.quantisation.zero,
-                zero_out=region.target.zero,
+                zero_in=0 if whole else source.quantisation.zero,
+                zero_out=0 if whole else region.target.zero,
                 low=low,
                 high=high,
             )
         )
+
+
+def _whole_scale(count: int) -> Scale:
+    """The scale of a pool of TFLite, which divides the sum of the elements as they are, zero point and all."""
+    return equal_scale(1 / count, np.arange(LOWEST * count, HIGHEST * count + 1), lambda sums: average(sums, count))[
+        0
+    ]
+
+
+def _fixed_mean(region: Region, node: Operation, tail: Tail, source: Source, output: str) -> None:
+    """A mean of TFLite: an average pool where that is equal, else with the kernel's own factor."""
+    given, made = region.model.shape(node.inputs[0]), region.model.shape(node.outputs[0])
+    count, zero_in, zero_out = prod(given[2:]), source.quantisation.zero, region.target.zero
+    real = source.quantisation.scale / region.target.scale
+    factor = Factor.of(real).by(count)
+    covers, inputs = region.covers(tail, node), (source.tensor,)
+    sums = np.arange((LOWEST - zero_in) * count, (HIGHEST - zero_in) * count + 1)
+    try:
+        scale, equal = equal_scale(real / count, sums, factor.times)
+    except ValueError:
+        equal = False
+    if not equal:
+        region.emit(
+            FixedMean(
+                name=output,
+                inputs=inputs,
+                covers=covers,
+                shape=made,
+                factor=factor,
+                zero_in=zero_in,
+                zero_out=zero_out,
+            )
+        )
+        return
+    region.emit(
+        AveragePool(
+            name=output, inputs=inputs, covers=covers, shape=made, window=Window(pair(given[2:])),
+            counted=(0, 0, 0, 0), scales={count: scale}, zero_in=zero_in, zero_out=zero_out, low=LOWEST, high=HIGHEST,
+        )
+    )  # fmt: skip
 
 
 def _window(region: Region, node: Operation, given: Sequence[int], made: Sequence[int]) -> Window:

@@ -45,6 +45,11 @@ class _Requantised:
     requantisation: Requantisation
     bias_loss: float
 
+    def twice(self) -> "_Requantised":
+        """The sum requantised as TFLite's convolutions are. Its products round once."""
+        scales = tuple(scale.as_tflite() for scale in self.requantisation.scales)
+        return replace(self, requantisation=replace(self.requantisation, scales=scales))
+
     def repeated(self, found: Phases) -> "_Requantised":
         """The sum with each channel once for each phase, and the phases' weights."""
         form, number = self.requantisation, found.number
@@ -206,6 +211,8 @@ class ConvolutionAnchor(Anchor):
         require_one_image(shape)
         sums = _Sums(_planes(values), scales, _bias(region, node.inputs, 2, shape[1]))
         made = _requantised(region, sums, source, tail, 1, len(shape))
+        if region.model.fixed_point:
+            made = made.twice()
         kernel = pair(made.weights.shape[2:])
         window = window_of(settings, region.model.shape(node.inputs[0]), shape, kernel)
         groups = int(settings.get("group", 1))

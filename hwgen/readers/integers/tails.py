@@ -6,6 +6,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.ir.network.fixed_point import Factor
 from hwgen.ir.network.graph import Model
 from hwgen.ir.network.kinds import Operation
 from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Quantisation
@@ -172,6 +173,9 @@ class Tail:
     def tables(self, given: Quantisation, channels: int = 1) -> Int8:
         """[channels, 256] integers of the output for all integers of a source."""
         codes = np.arange(LOWEST, HIGHEST + 1).astype(np.int8)
+        if self.model.fixed_point and {node.operator for node in self.nodes} <= {SAME, "Relu", "Clip"}:
+            steps = Factor.of(given.scale / self.target.scale).times(codes.astype(np.int64) - given.zero)
+            return np.clip(steps + self.target.zero, *self.clip).astype(np.int8)[None]
         return self.values(np.repeat(given.numbers(codes)[None], channels, axis=0))
 
     def values(self, numbers: NDArray[np.float32]) -> Int8:

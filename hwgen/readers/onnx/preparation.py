@@ -16,6 +16,7 @@ from hwgen.ir.network.tensors import Constants, Quantisation, Tensor
 from hwgen.readers.onnx.file import load_file, one_line
 from hwgen.readers.onnx.operators import STANDARD_DOMAINS
 from hwgen.readers.onnx.protos import operation_of, proto_of
+from hwgen.readers.tflite.conversion import as_onnx, is_tflite
 
 __all__ = ["SMALL", "Preparation", "Source", "malformed"]
 
@@ -47,18 +48,21 @@ class Source:
     -------
     whole : the file (`onnx.ModelProto`); free sizes of its inputs may be set.
     nodes : its operators.
+    fixed_point : whether it is a TFLite file, whose kernels compute in fixed point.
     """
 
     path: Path
     whole: Any
     nodes: tuple[Operation, ...]
+    fixed_point: bool = False
 
     @classmethod
     def load(cls, path: Path, *, weights: bool = False) -> "Source":
         """Read a file; ``weights``: with the data that are in other files. Raises `InputError`, in one line."""
-        whole = load_file(path, weights=weights)
+        flat = is_tflite(path)
+        whole = as_onnx(path) if flat else load_file(path, weights=weights)
         with malformed(path):
-            return cls(path, whole, tuple(map(operation_of, whole.graph.node)))
+            return cls(path, whole, tuple(map(operation_of, whole.graph.node)), flat)
 
     @property
     def opset(self) -> int:
@@ -123,6 +127,7 @@ class Preparation:
             tensors=tensors,
             constants=self._constants,
             opset=self._opset,
+            fixed_point=self._source.fixed_point,
         )
 
     def _skeleton(self, strict: bool) -> Any:

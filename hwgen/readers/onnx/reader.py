@@ -93,7 +93,8 @@ def load_quantised(path: Path) -> Model:
     if not any(node.operator in QUANTISERS for node in nodes):
         raise InputError(
             f"{path}: expected a quantised model (QuantizeLinear and DequantizeLinear, or QLinearConv and the like), "
-            "got one of floats (onnxruntime.quantization.quantize_static quantises it; hwgen layers reads it so)"
+            "got one of floats (onnxruntime.quantization.quantize_static, or TensorFlow's converter with a "
+            "representative_dataset, quantises it; hwgen layers reads it so)"
         )
 
     def prepared(rows: Mapping[str, int] | None = None, count: int = 1) -> Model:

@@ -61,7 +61,11 @@ def _part(name: str) -> str:
 
 
 def _summary(document: Mapping[str, Any], rows: Sequence[LayerRow]) -> str:
-    cycles, runtime, wrong = document["cycles"], document["onnxruntime"], [row for row in rows if not row.right]
+    cycles, runtime, wrong = (
+        document["cycles"],
+        document["onnxruntime"] or document.get("litert"),
+        [row for row in rows if not row.right],
+    )
     count = max(row.images for row in rows)
     found = [
         f"{len(rows)} layers in the generated hardware, {count} image{'' if count == 1 else 's'}.",
@@ -74,7 +78,8 @@ def _summary(document: Mapping[str, Any], rows: Sequence[LayerRow]) -> str:
     if document["energy"] is not None:
         found.append(f"{_energy_text(document['energy']['measured'])}.")
     if runtime is not None:
-        found.append(f"{runtime['equal']:.4%} of all elements are ONNX Runtime's.")
+        name = "ONNX Runtime" if document["onnxruntime"] else "LiteRT"
+        found.append(f"{runtime['equal']:.4%} of all elements are {name}'s.")
     return " ".join(found)
 
 

@@ -177,4 +177,4 @@ def _is_file(name: str) -> bool:
 
 def _set_name(name: str) -> str:
     """A built-in name, or that of a file, with the prefix of its layers."""
-    return re.sub(r"\.(ya?ml|onnx)(?=:|$)", "", Path(name).name, flags=re.IGNORECASE)
+    return re.sub(r"\.(ya?ml|onnx|tflite)(?=:|$)", "", Path(name).name, flags=re.IGNORECASE)

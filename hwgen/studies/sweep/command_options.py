@@ -49,8 +49,8 @@ Set = Annotated[
     str,
     typer.Argument(
         metavar="SET",
-        help="A layer table (YAML or ONNX), a built-in name, or one of these with :PREFIX; with --depth-first a "
-        "connected network.",
+        help="A layer table (YAML, ONNX or TFLite), a built-in name, or one with :PREFIX; with --depth-first "
+        "a connected network.",
         autocompletion=set_names,
     ),
 ]

@@ -42,8 +42,11 @@ def test_what_a_file_is(run: Run, tmp_path: Path) -> None:
     lite.write_bytes(b"\x1c\0\0\0TFL3\xff\xfe")
     array.write_bytes(b"\x93NUMPY\x01\0")
     refused(run("predict", model), "expected YAML, got an ONNX model", "hwgen schedule MODEL.onnx -o DIR")
-    refused(run("layers", lite), "expected YAML, got a TFLite model", "convert it to ONNX")
-    refused(run("network", lite), "expected an ONNX model, got a TFLite model")
+    refused(run("predict", lite), "expected YAML, got a TFLite model", "hwgen schedule MODEL.tflite -o DIR")
+    refused(run("layers", lite), "expected a TFLite model (is the file whole?)")
+    other = tmp_path / "model.onnx"
+    other.write_bytes(lite.read_bytes())
+    refused(run("network", other), "expected an ONNX model, got a TFLite model", "whose name ends in .tflite")
     refused(run("layers", array), "expected YAML, got an array of NumPy")
 
 

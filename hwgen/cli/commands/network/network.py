@@ -11,7 +11,7 @@ from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_
 from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import Json, note, print_json, print_table, printable, progress
 from hwgen.cli.names import hardware_names
-from hwgen.golden.quantised.comparison import Beside, run_beside
+from hwgen.golden.quantised.comparison import LITE_RT, ONNX_RUNTIME, Beside, run_beside
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware as Machine
 from hwgen.ir.network.graph import Graph
@@ -20,9 +20,14 @@ from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.placement import Placement, placement, plan_on, possible_placement
 from hwgen.readers.integers.reader import read_quantised
 
-__all__ = ["judgement", "network", "runtime_document"]
+__all__ = ["judgement", "network", "runtime_documents"]
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised model: QDQ or QOperator form.")]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="A quantised model: ONNX (QDQ or QOperator form), or TFLite (a file *.tflite)."
+    ),
+]
 Inputs = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,6 +62,7 @@ Hardware = Annotated[
         autocompletion=hardware_names,
     ),
 ]
+RUNTIME_KEYS = {ONNX_RUNTIME: "onnxruntime", LITE_RT: "litert"}
 Tensors = Annotated[bool, typer.Option("--tensors", help="Write every tensor of the first image, too.")]
 
 
@@ -74,8 +80,8 @@ def network(
 ) -> None:
     """Print the nodes of a quantised network, and which of them hardware runs; with an input, run its reference.
 
-    The integer reference says, to the bit, what hardware must make of the input. It is run beside ONNX Runtime: each
-    node is compared on what ONNX Runtime itself has at its input. Nothing is simulated.
+    The integer reference says, to the bit, what hardware must make of the input. It is run beside ONNX Runtime,
+    or LiteRT for TFLite: each node is compared on what that itself has at its input. Nothing is simulated.
     """
     if given and seed is not None:
         raise InputError("--seed: not with --input")
@@ -166,7 +172,7 @@ def _print_run(beside: Beside) -> None:
         ]
     )
     columns = ["node", "kind", "elements", "different", "ties", "apart", "largest", "equal"]
-    print_table("nodes that differ from ONNX Runtime's", columns, rows)
+    print_table(f"nodes that differ from {beside.runtime}'s", columns, rows)
     for line in judgement(beside):
         typer.echo(printable(line))
 
@@ -175,7 +181,9 @@ def judgement(beside: Beside) -> list[str]:
     """What differs from ONNX Runtime and why, in lines; how far the outputs differ, end to end."""
     found = [f"{one.name}: {one.apart or one.different} elements: {one.why}" for one in beside.unlike if one.why]
     if not beside.holds:
-        found.append("Wrong: more differs from ONNX Runtime than the roundings of ties explain (docs/networks.md)")
+        found.append(
+            f"Wrong: more differs from {beside.runtime} than the roundings of ties explain (docs/networks.md)"
+        )
     if beside.fused:
         found.append(
             f"ONNX Runtime alone makes {beside.fused} elements otherwise: its optimiser leaves out quantisers"
@@ -200,7 +208,7 @@ def _document(graph: Graph, place: Placement, beside: Beside | None, files: dict
         "hardware": {"name": place.hardware, "macs": macs, "bytes": moved},
         "host": [node.name for node in place.host(graph)],
         "outputs": {name: files.get(name) for name in graph.outputs},
-        "onnxruntime": None if beside is None else runtime_document(beside),
+        **runtime_documents(beside),
     }
 
 
@@ -219,8 +227,14 @@ def _as_data(graph: Graph, node: Node, place: Placement) -> dict[str, Any]:
     }
 
 
-def runtime_document(beside: Beside) -> dict[str, Any]:
-    """The comparison with ONNX Runtime as plain data."""
+def runtime_documents(beside: Beside | None) -> dict[str, Any]:
+    """The comparison as plain data, under the key of what the integer reference was compared with."""
+    whole = None if beside is None else _runtime_document(beside)
+    key = "onnxruntime" if beside is None else RUNTIME_KEYS[beside.runtime]
+    return {"onnxruntime": None, key: whole}
+
+
+def _runtime_document(beside: Beside) -> dict[str, Any]:
     whole = beside.whole
     return {
         "equal": whole.equal,

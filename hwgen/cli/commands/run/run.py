@@ -17,7 +17,7 @@ from hwgen.api.cosimulation import tell_wait
 from hwgen.api.machines import read_hardware
 from hwgen.cli.commands.cosim import Jobs, Sim
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
-from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std, judgement, runtime_document
+from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std, judgement, runtime_documents
 from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, printable, progress
 from hwgen.cli.names import hardware_names
@@ -131,7 +131,7 @@ def run(
 
     The layers run one after the other, with the network's own weights, biases, multipliers, shifts and zero points.
     On a cluster each stretch of layers between nodes of the host is one program. Every output is compared with the
-    integer reference, every count with the model, and the reference with ONNX Runtime.
+    integer reference, every count with the model, and the reference with ONNX Runtime, or with LiteRT for TFLite.
     """
     if bool(given) == (seed is not None):
         raise InputError("--input, --seed: expected one of them")
@@ -226,7 +226,7 @@ def _print(done: _Done) -> None:
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
     whole = done.beside.whole
     typer.echo(
-        f"The integer reference against ONNX Runtime: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
+        f"The integer reference against {done.beside.runtime}: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
         f"largest difference {whole.largest:g}"
     )
     for line in judgement(done.beside):
@@ -332,7 +332,7 @@ def _document(done: _Done) -> dict[str, Any]:
         "host": done.host,
         "refused": refusals(done.graph, done.plan.refused),
         "zeros": {name: round(share, 4) for name, share in done.zeros.items()},
-        "onnxruntime": runtime_document(done.beside),
+        **runtime_documents(done.beside),
         "layers": layers,
         "cycles": {"predicted": predicted, "measured": measured},
         "utilisation": round(done.utilisation, 4),

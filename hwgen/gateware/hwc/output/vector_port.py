@@ -17,7 +17,7 @@ from hwgen.gateware.hwc.settings import settings_signature
 
 __all__ = ["CHANNEL_SCALE", "VectorMove", "VectorPort", "held_lanes"]
 
-CHANNEL_SCALE = data.StructLayout({"multiplier": MULTIPLIER_BITS, "shift": CHANNEL_SHIFT_BITS})
+CHANNEL_SCALE = data.StructLayout({"multiplier": MULTIPLIER_BITS, "shift": CHANNEL_SHIFT_BITS, "twice": 1})
 """The second word of a channel's record."""
 
 
@@ -174,6 +174,7 @@ class VectorPort(wiring.Component):
                 m.d.sync += [
                     scale.multiplier.eq(Mux(adds, scales.multiplier, 1) if p.loads_sums else scales.multiplier),
                     scale.shift.eq(scales.shift),
+                    scale.twice.eq(scales.twice & adds if p.loads_sums else scales.twice),
                 ]
         m.d.comb += bias.eq(Mux(adds, biases, 0) if p.loads_sums else biases)
         held = [self.vector[lane] if lane in held_lanes(p) else C(0) for lane in range(p.vector_lanes.product)]
@@ -206,7 +207,7 @@ class VectorPort(wiring.Component):
         return read.data
 
     def _second_words(self, m: Module, step: Step, channel: Value) -> Value:
-        """The second word of a record: multiplier and shift of a channel of the vector."""
+        """The second word of a record: multiplier, shift and way of rounding of a channel of the vector."""
         p, width = self.parameters, CHANNEL_SCALE.size
         enable = self._answers & (step.kind == VectorMove.FETCH_BIAS) & self._received.channel[0]
         if p.vector_lanes.m == 1:

@@ -13,7 +13,7 @@ from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, store
 from hwgen.gateware.hwc.output.wide_words import place_in_row
 from hwgen.gateware.lib.requantise import Clip, connected_clip
 from hwgen.gateware.lib.rounding import RoundingShift, beyond, rest_bits
-from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling
+from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling, below_half
 
 __all__ = ["IN_LUTS", "TOTAL_BITS", "Leaving", "value_bits"]
 
@@ -280,10 +280,8 @@ class Leaving:
     def _scale(self, m: Module, step: Step, totals: Sequence[Value], scale: Value, goes: Value) -> None:
         """The outputs of the sums, or one sum, through the stages of `Scaling`."""
         p, settings = self._parameters, self._settings
-        shifts, mask = (
-            [Signal(len(scale.shift), name=f"shift_{stage}") for stage in range(2)],
-            Signal(PRODUCT_BITS + 1),
-        )
+        shifts = [Signal(len(scale.shift), name=f"shift_{stage}") for stage in range(2)]
+        mask, below, twice = Signal(PRODUCT_BITS + 1), Signal(PRODUCT_BITS), Signal()
         units = [Scaling(rounding=p.rounding) for _ in totals]
         for i, (unit, total) in enumerate(zip(units, totals, strict=True)):
             m.submodules[f"scaling_{i}"] = unit
@@ -291,8 +289,10 @@ class Leaving:
                 unit.advance.eq(goes),
                 unit.total.eq(total),
                 unit.multiplier.eq(scale.multiplier),
+                unit.twice.eq(twice),
                 unit.shift.eq(shifts[1]),
                 unit.beyond.eq(mask),
+                unit.below.eq(below),
                 unit.zero_out.eq(settings.zero_out),
                 unit.low.eq(settings.low),
                 unit.high.eq(settings.high),
@@ -303,6 +303,8 @@ class Leaving:
                 shifts[0].eq(scale.shift),
                 shifts[1].eq(shifts[0]),
                 mask.eq(beyond(shifts[0], LOW_BITS, PRODUCT_BITS)),
+                twice.eq(scale.twice),
+                below.eq(below_half(shifts[0], twice)),
             ]
         if not p.loads_sums:
             return
