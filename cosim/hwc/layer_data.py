@@ -50,10 +50,11 @@ class LayerData:
 
 
 def random_data(layer: Layer, rng: np.random.Generator, bits: int = 8) -> LayerData:
-    """Operands over their full range, -128 included.
+    """Operands of the network's layer over their full range, -128 included.
 
     A few biases are extremes: the sum with a bias must not wrap.
     """
+    layer = layer.of_network
     dtype, most = element_type(bits), 1 << (bits - 1)
     shape: tuple[int, ...] = (layer.input_channels, layer.input_height, layer.input_width)
     inputs = rng.integers(-most, most, shape, dtype=dtype)
@@ -123,5 +124,6 @@ def requantisation_for(schedule: Schedule, seed: int, stream: int) -> Requantisa
 def expected_output(
     layer: Layer, data: LayerData, requantisation: Requantisation | None = None
 ) -> NDArray[np.signedinteger]:
-    """The output [M, E, F], from the integer reference; its elements are as wide as the inputs'."""
-    return layer_output(layer, data.inputs, data.weights, data.bias, requantisation)
+    """The output [M, E, F] of the network's layer, from the integer reference; its elements are as wide as the
+    inputs'."""
+    return layer_output(layer.of_network, data.inputs, data.weights, data.bias, requantisation)

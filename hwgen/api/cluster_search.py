@@ -134,4 +134,4 @@ def _shape(layer: Layer) -> str:
 
 
 def _named(found: ClusterResult, layer: Layer) -> ClusterResult:
-    return replace(found, schedule=found.schedule.model_copy(update={"layer": layer}))
+    return replace(found, schedule=found.schedule.of_layer(layer))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
 from hwgen.arch.requantisation import bias_records, record_bytes, records_content
+from hwgen.arch.weights.forms import network_weights, run_weights
 from hwgen.arch.weights.packing import pack_weights, packed_size, unpack_weights
 from hwgen.ir.lanes import Ports
 from hwgen.ir.layer import REDUCTION_DIMS
@@ -84,8 +85,8 @@ class MemoryLayout:
     ) -> Words:
         """The memory before the layer runs, as 32-bit words from address 0.
 
-        ``inputs`` [C, H, W] and ``weights`` [M, C/groups, R, S] are int8 or int16, as the schedule says; ``bias`` is
-        int32 [M]. ``scales`` : see `packed`.
+        ``inputs`` [C, H, W] and ``weights`` [M, C/groups, R, S] are those of the network's layer, int8 or int16, as
+        the schedule says; ``bias`` is int32 [M]. ``scales`` : see `packed`.
         """
         memory = np.zeros(self.size, dtype=np.int8)
         for region, operand in (("input", inputs), ("weights", weights), ("bias", bias)):
@@ -103,7 +104,7 @@ class MemoryLayout:
         dtype, shape = operand_type(self.schedule, region)
         _require(operand, dtype, shape, region)
         if region == "weights":
-            return pack_weights(self.schedule, operand)
+            return pack_weights(self.schedule, run_weights(self.schedule.layer, operand))
         if region == "bias":
             scales = scales or self.schedule.layer.requantisation_at(self.schedule.bits.O).scales
             return bias_records(operand.astype(np.int32), scales, self.schedule.requantisation)
@@ -115,7 +116,7 @@ class MemoryLayout:
         """The operand that such bytes are: the inverse of `packed`."""
         dtype, shape = operand_type(self.schedule, region)
         if region == "weights":
-            return unpack_weights(self.schedule, content)
+            return network_weights(self.schedule.layer, unpack_weights(self.schedule, content))
         if region == "bias":
             bias: Elements = records_content(content, self.schedule.requantisation)[0]
             return bias
@@ -137,8 +138,8 @@ class MemoryLayout:
 
 
 def operand_type(schedule: Schedule, region: str) -> tuple[np.dtype[np.signedinteger], tuple[int, ...]]:
-    """Type and shape of the operand in the region ``input``, ``weights`` or ``bias`` of a schedule."""
-    layer, bits = schedule.layer, schedule.bits
+    """Type and shape of the operand in the region ``input``, ``weights`` or ``bias``, as the network has it."""
+    layer, bits = schedule.layer.of_network, schedule.bits
     match region:
         case "input":
             return element_type(bits.I), (layer.input_channels, layer.input_height, layer.input_width)

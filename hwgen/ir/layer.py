@@ -1,16 +1,18 @@
 """One layer of a network: the loop extents, strides, padding and groups of a convolution."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from hwgen.ir.document import Expected, Name, Value
 from hwgen.ir.requantisation import GivenRequantisation, Requantisation
 from hwgen.ir.shorthand import completed
 
 __all__ = [
+    "AS_IT_IS",
     "DIMS",
     "IMAGE",
     "LARGEST",
@@ -21,6 +23,7 @@ __all__ = [
     "REDUCTION_DIMS",
     "WEIGHT_DIMS",
     "Dim",
+    "Form",
     "Layer",
     "Padding",
     "Shape",
@@ -112,13 +115,37 @@ class Shape(Value):
                 )
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a layer is run: as it is, or as another layer that computes the same.
+
+    Members
+    -------
+    groups_at_once : groups that are run as one, whose weights are zero between channels of different groups.
+    """
+
+    groups_at_once: int = 1
+
+    def as_data(self) -> dict[str, Any]:
+        """The keys of a file; none for a layer as it is."""
+        return {key: value for key, value in asdict(self).items() if value != getattr(AS_IT_IS, key)}
+
+
+AS_IT_IS = Form()
+
+
 class Layer(Shape):
-    """A convolution (or fully connected) layer as schedules see it."""
+    """A convolution (or fully connected) layer as schedules see it.
+
+    One that is made by `in_form` has the shape that is run; `of_network` is the layer that it stands for.
+    """
 
     called = "layer"
 
     op: Literal["conv", "depthwise_conv", "fc"] = "conv"
     requantisation: GivenRequantisation | None = None
+    _stands_for: "Layer | None" = PrivateAttr(default=None)
+    _form: Form = PrivateAttr(default=AS_IT_IS)
 
     if TYPE_CHECKING:  # as a table may say it: the fields are what becomes of that
 
@@ -156,6 +183,33 @@ class Layer(Shape):
         self.check_window()
         return self
 
+    # --- other forms ---
+
+    @property
+    def form(self) -> Form:
+        """How the layer of the network is run."""
+        return self._form
+
+    @property
+    def of_network(self) -> "Layer":
+        """The layer as the network has it."""
+        return self._stands_for or self
+
+    def in_form(self, form: Form) -> "Layer":
+        """The layer that is run in place of this one; raises ValueError where there is none.
+
+        Feature maps, their names and what becomes of sums stay as they are, and so does the number of `macs`.
+        """
+        layer = self.of_network
+        at_once = form.groups_at_once
+        if at_once < 1 or layer.groups % at_once:
+            raise ValueError(f"groups_at_once: expected a divisor of {layer.groups} groups, got {at_once}")
+        if form == AS_IT_IS:
+            return layer
+        found = Layer.model_validate(layer.model_dump() | {"op": "conv", "groups": layer.groups // at_once})
+        found._stands_for, found._form = layer, form
+        return found
+
     @cached_property
     def extents(self) -> dict[Dim, int]:
         """Extent of each loop dimension of one image; ``c`` runs over the input channels of one group."""
@@ -176,16 +230,16 @@ class Layer(Shape):
     @property
     def shape_data(self) -> dict[str, Any]:
         """All that counts, cycles and searches depend on, as plain data: without names and requantisation."""
-        return self.model_dump(mode="json", exclude={"name", "op", "requantisation"})
+        return self.model_dump(mode="json", exclude={"name", "op", "requantisation"}) | self.form.as_data()
 
     def requantisation_at(self, bits: int) -> Requantisation:
         """How sums of products of operands of ``bits`` bits become outputs as wide."""
-        given = self.requantisation or GivenRequantisation()
-        return given.complete(self.channels_per_group * self.kernel[0] * self.kernel[1], bits)
+        given, layer = self.requantisation or GivenRequantisation(), self.of_network
+        return given.complete(layer.channels_per_group * layer.kernel[0] * layer.kernel[1], bits)
 
     def requantised(self, requantisation: GivenRequantisation | None) -> "Layer":
         """The same layer with another requantisation."""
-        return self.model_copy(update={"requantisation": requantisation})
+        return self.of_network.model_copy(update={"requantisation": requantisation}).in_form(self.form)
 
     def beyond_the_hardware(self) -> str:
         """Why no HWC runs it, whatever its parameters; empty if nothing is wrong."""
@@ -207,9 +261,9 @@ class Layer(Shape):
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of all images, padding included."""
+        """Multiply-accumulates of all images, padding included; of the layer as the network has it."""
         product = 1
-        for extent in self.loop_extents.values():
+        for extent in self.of_network.loop_extents.values():
             product *= extent
         return product
 

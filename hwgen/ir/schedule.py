@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from hwgen.ir.document import (
     Value,
@@ -22,7 +22,7 @@ from hwgen.ir.document import (
     written,
 )
 from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, WIDE, Lanes, LanesField, PortsField
-from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, Dim, Layer
+from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, Dim, Form, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level, level_named
 from hwgen.ir.requantisation import RequantisationForm
 
@@ -30,6 +30,8 @@ __all__ = ["MOST_BIAS_WORDS", "Bits", "Loop", "Marker", "Schedule", "load_schedu
 
 ArrayName = Literal["I", "W", "O"]
 ARRAYS: tuple[ArrayName, ...] = ("I", "W", "O")
+FORM_KEYS = tuple(Form.__dataclass_fields__)
+"""Keys of a file that say in which form its layer is run."""
 MOST_BIAS_WORDS = 1024
 """Words of an HWC's bias store, at most."""
 
@@ -85,12 +87,28 @@ class Schedule(Value):
     called = "schedule"
 
     layer: Layer
+    """The layer that is run: `Layer.of_network` is the one that a file names."""
     bits: Bits = Bits()
     nest: tuple[Loop | Marker, ...]
     lanes: LanesField = ONE_LANE
     bias_words: int = Field(default=0, ge=0, le=MOST_BIAS_WORDS)
     ports: PortsField = NARROW_PORTS
     requantisation: RequantisationForm = "shift"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_form(cls, data: Any) -> Any:
+        """The layer of a file in the form in which it is run."""
+        keys = [] if not isinstance(data, Mapping) else [key for key in FORM_KEYS if key in data]
+        if not keys:
+            return data
+        left = {key: value for key, value in data.items() if key not in keys}
+        form = parse_form({key: data[key] for key in keys})
+        try:
+            layer = Layer.model_validate(data.get("layer"))
+        except ValidationError:
+            return left  # the field's own message
+        return left | {"layer": layer.in_form(form)}
 
     @field_validator("nest", mode="before")
     @classmethod
@@ -157,12 +175,17 @@ class Schedule(Value):
             size[loop.dim] = loop.step
         return size
 
+    def of_layer(self, layer: Layer) -> "Schedule":
+        """The same schedule of a layer of the same shape, which is run in the same form."""
+        return self.model_copy(update={"layer": layer.in_form(self.layer.form)})
+
     def as_data(self) -> dict[str, Any]:
         """Plain data in the file format."""
         return {
             "format": 1,
             "kind": "schedule",
-            "layer": self.layer.model_dump(mode="json"),
+            "layer": self.layer.of_network.model_dump(mode="json"),
+            **self.layer.form.as_data(),
             "bits": self.bits.model_dump(),
             "nest": [item_data(item) for item in self.nest],
             "lanes": self.lanes.as_data(),
@@ -175,6 +198,14 @@ class Schedule(Value):
     def from_data(cls, data: object, where: str = "schedule") -> "Schedule":
         """Validate plain data; raises `InputError` with one line."""
         return validated(cls, check_header(data, ("schedule",), where, cls.called), where)
+
+
+def parse_form(data: Mapping[str, Any]) -> Form:
+    """The form of a layer from the keys of a file; raises ValueError."""
+    at_once = data.get("groups_at_once", 1)
+    if isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1:
+        raise ValueError(f"groups_at_once: expected at least 1, got {written(at_once)}")
+    return Form(at_once)
 
 
 def check_markers(items: Sequence[object], where: str) -> None:

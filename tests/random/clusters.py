@@ -12,7 +12,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
-from tests.random.layers import random_layer
+from tests.random.layers import in_random_form, random_layer
 from tests.random.nests import with_biases
 
 __all__ = ["SLICINGS", "cluster_schedules"]
@@ -26,7 +26,7 @@ def cluster_schedules(hardware: Hardware, rng: Random, count: int, *, most_macs:
     found: list[Schedule] = []
     for _ in range(1000 * count):
         slicing = SLICINGS[len(found) % len(SLICINGS)]
-        layer = random_layer(rng, f"random_{len(found)}", most_macs)
+        layer = in_random_form(random_layer(rng, f"random_{len(found)}", most_macs))
         schedule = _scheduled(rng, layer, hardware, slicing)
         if schedule is not None and _runs(schedule, hardware):
             rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])

@@ -11,12 +11,21 @@ from cosim.hwc.layer_data import randomly_requantised
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import LANE_DIMS, PORT_WIDTHS, Lanes, Ports
-from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.layer import DIMS, Dim, Form, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
 from tests.random.nests import with_biases
 
-__all__ = ["HWCS", "fitting_layer", "hwc", "order_from", "random_hwc", "random_layer", "schedules_for"]
+__all__ = [
+    "HWCS",
+    "fitting_layer",
+    "hwc",
+    "in_random_form",
+    "order_from",
+    "random_hwc",
+    "random_layer",
+    "schedules_for",
+]
 
 # Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
 HWCS: dict[str, tuple[Lanes, str]] = {
@@ -111,7 +120,7 @@ def schedules_for(hardware: Hardware, rng: Random, count: int, most_macs: int) -
     assert hardware.order is not None
     found: list[Schedule] = []
     for _ in range(1000 * count):
-        layer = random_layer(rng, f"random_{len(found)}", most_macs)
+        layer = in_random_form(random_layer(rng, f"random_{len(found)}", most_macs))
         schedule = _scheduled(rng, layer, hardware)
         if schedule is not None and _runs(schedule, hardware):
             rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
@@ -151,6 +160,15 @@ def random_layer(rng: Random, name: str, most_macs: int) -> Layer:
         )
         if most_macs // 20 <= layer.macs <= most_macs:
             return layer
+
+
+def in_random_form(layer: Layer) -> Layer:
+    """The layer, or every other one with groups with some of them run at once: see `hwgen.ir.layer.Form`."""
+    rng = Random(f"form of {layer.shape_data}")
+    at_once = [number for number in range(2, layer.groups + 1) if layer.groups % number == 0]
+    if at_once and rng.random() < 0.5:
+        return layer.in_form(Form(groups_at_once=rng.choice(at_once)))
+    return layer
 
 
 def fitting_layer(rng: Random, name: str, most_macs: int, constants: Mapping[str, int]) -> Layer:

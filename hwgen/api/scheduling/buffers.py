@@ -169,7 +169,7 @@ def size_folder(folder: Path, size: int, sizes: Sequence[int]) -> Path:
 
 def bounds_of(result: Result) -> Bounds:
     """What no schedule goes below."""
-    return bounds(result.schedule.layer, result.buffer_bytes, result.schedule.bits)
+    return bounds(result.schedule.layer.of_network, result.buffer_bytes, result.schedule.bits)
 
 
 def require_programs(results: Sequence[Result], machines: Mapping[int, Hardware]) -> None:

@@ -21,6 +21,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import element_type
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import bias_records
+from hwgen.arch.weights.forms import run_weights
 from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -118,7 +119,8 @@ class ClusterProgram:
     def image(
         self, inputs: NDArray[np.signedinteger], weights: NDArray[np.signedinteger], bias: NDArray[np.int32]
     ) -> Words:
-        """The DRAM before the run, as 32-bit words from address 0."""
+        """The DRAM before the run, as 32-bit words from address 0; operands are those of the network's layer."""
+        weights = run_weights(self.schedule.layer, weights)
         memory = np.zeros(-(-self.dram_size // WORD_BYTES) * WORD_BYTES, np.uint8)
         if self.layout.ordered:
             weights = pack_weights(self.schedule, weights)

@@ -13,6 +13,7 @@ from hwgen.arch.dma import CHUNK_BYTES
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import aligned
 from hwgen.arch.requantisation import bias_records, record_bytes
+from hwgen.arch.weights.forms import run_weights
 from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -74,7 +75,7 @@ class ClusterLayer:
         assert isinstance(self.part, LayerPart)
         assert isinstance(self.node, Convolution | Product)
         weights = dense_weights(self.node)
-        return weights.reshape(*weights.shape[:2], *self.part.program.schedule.layer.kernel)
+        return weights.reshape(*weights.shape[:2], *self.part.program.schedule.layer.of_network.kernel)
 
     @property
     def zero_share(self) -> float:
@@ -244,7 +245,7 @@ def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule], mos
         timed, runs = (judge_of(hardware, timed=timed, ordered=True) for timed in (True, False))
         found = search_fewest_cycles(layer, hardware, timed=timed, runs=runs, most_timed=most_timed)
         known[shape] = found.schedule
-    return known[shape].model_copy(update={"layer": layer})
+    return known[shape].of_layer(layer)
 
 
 def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -313,10 +314,12 @@ def _parameters(
 
 def _weights(node: Convolution | Product, schedule: Schedule, hardware: Hardware) -> NDArray[np.signedinteger]:
     """Its weights as they are in the DRAM: in the order in which its tiles fetch them, where that pays."""
-    weights, hwcs = dense_weights(node), (hardware.cluster or Cluster()).hwcs
+    layer, hwcs = schedule.layer, (hardware.cluster or Cluster()).hwcs
+    dense = dense_weights(node)
+    weights = run_weights(layer, dense.reshape(*dense.shape[:2], *layer.of_network.kernel))
     if not dram_layout(schedule, hwcs, ordered=True).ordered:
         return weights
-    return pack_weights(normalised(schedule, hwcs), weights.reshape(*weights.shape[:2], *schedule.layer.kernel))
+    return pack_weights(normalised(schedule, hwcs), weights)
 
 
 def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]) -> dict[str, Lifetime]:

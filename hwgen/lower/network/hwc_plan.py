@@ -83,5 +83,5 @@ def _planned(
     if shape not in schedules:
         request = BalancedRequest((hardware.budget,), hardware, slack=TRAFFIC_SLACK)
         schedules[shape] = search_layers([layer], request, jobs=1)[0][0].schedule
-    schedule = schedules[shape].model_copy(update={"layer": layer})
+    schedule = schedules[shape].of_layer(layer)
     return PlannedLayer(node, compile_layer(schedule, hardware, node.requantisation))

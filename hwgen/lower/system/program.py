@@ -94,12 +94,14 @@ def compile_system(
     returned = any(returns_sums(part) for part in parts)
     whole = tensor_layout(layer, bits, returned=returned)
 
+    scales = layer.requantisation_at(bits.O)
+
     def compiled(machine: Hardware | None) -> list[ClusterProgram]:
         programs: list[ClusterProgram] = []
         place = whole.program
         for share, part in zip(shares, parts, strict=True):
             layout = _window(whole, layer, share, part, place)
-            programs.append(compile_cluster(part, machine, layout=layout, serial=serial))
+            programs.append(compile_cluster(part, machine, layout=layout, serial=serial, requantisation=scales))
             place = aligned(programs[-1].dram_size, PAGE_BYTES)
         return programs
 

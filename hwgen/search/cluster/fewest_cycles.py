@@ -26,6 +26,7 @@ from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.cluster_counts import dram_bytes
 from hwgen.model.cluster.placement import place
+from hwgen.search.cluster.best_form import in_best_cluster_form
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
 from hwgen.search.cluster.optimal import ClusterResult, Judge, search_cluster
@@ -197,6 +198,8 @@ def search_fewest_cycles(
 ) -> ClusterResult:
     """The schedule of fewest cycles among those whose DRAM bytes exceed the fewest by ``slack`` at most.
 
+    On given lanes the layer is in the form of the fewest cycles, the slack beside the fewest bytes of this form.
+
     Parameters
     ----------
     timed : says whether the hardware runs a schedule, and its utilisation by its cycles.
@@ -206,6 +209,35 @@ def search_fewest_cycles(
 
     Raises `InputError` if none fits.
     """
+
+    def search(one: Layer) -> ClusterResult:
+        asked = ends and one is layer
+        return _search(
+            one, hardware, timed=timed, runs=runs, slack=slack, ends=asked, bits=bits, most_timed=most_timed
+        )
+
+    found = in_best_cluster_form(layer, hardware, search)
+    if not ends or found.schedule.layer.form == layer.form:
+        return found
+    try:
+        fewest = search_cluster(layer, hardware, bits=bits, judge=timed)
+    except InputError:  # only this form fits
+        return found
+    return replace(found, least=(fewest.dram_bytes, fewest.judged))
+
+
+def _search(
+    layer: Layer,
+    hardware: Hardware,
+    *,
+    timed: Judge,
+    runs: Judge,
+    slack: float = SLACK,
+    ends: bool = False,
+    bits: Bits | None = None,
+    most_timed: int = MOST_TIMED,
+) -> ClusterResult:
+    """The schedule of fewest cycles of a layer in the form that it has; see `search_fewest_cycles`."""
     require_room([layer], hardware, bits)
     started = time.perf_counter()
     cluster, bits, target = hardware.cluster or Cluster(), bits or Bits(), Target.of(hardware)

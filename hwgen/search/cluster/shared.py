@@ -76,6 +76,7 @@ def search_shared(
     alone = tuple(solve(layer, hardware) for layer in layers)
     if hardware.order is not None and hardware.buffers is not None:
         return SharedCluster(hardware, alone, alone, ((hardware.order, cost(alone)),))
+    layers = [one.schedule.layer for one in alone]  # in their forms
     goal: InnerGoal = "cycles" if alone[0].slack is not None else "traffic"
     ranked = []
     for number, order in enumerate(_orders(layers, hardware, alone)):

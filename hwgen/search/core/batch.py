@@ -143,7 +143,7 @@ def _search_side_by_side(
 
 
 def _renamed(schedule: Schedule, layer: Layer) -> Schedule:
-    return schedule if schedule.layer == layer else schedule.model_copy(update={"layer": layer})
+    return schedule if schedule.layer == layer else schedule.of_layer(layer)
 
 
 # --- files ---

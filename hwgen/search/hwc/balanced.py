@@ -37,10 +37,11 @@ from hwgen.search.hwc.canonical import CANONICAL, order_from_text
 from hwgen.search.hwc.fewer_tiles import cycles_of, quick_cycles
 from hwgen.search.hwc.memory_split import roomy
 from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within, given_nests, searched_nests
+from hwgen.search.layer_forms import in_best_form
 
 __all__ = ["LEVELS", "TRAFFIC_SLACK", "BalancedRequest", "balanced", "memories_of"]
 
-ENGINE = 3
+ENGINE = 4
 """Number of this engine; results that another number stored are not used again."""
 
 TRAFFIC_SLACK = 0.01
@@ -80,7 +81,10 @@ def balanced(layer: Layer, buffer_bytes: Sequence[int], hardware: Hardware, slac
 
 @dataclass(frozen=True)
 class BalancedRequest(Request):
-    """A request for the choice of `balanced`, for `hwgen.search.core.batch.search_layers`."""
+    """A request for the choice of `balanced`, for `hwgen.search.core.batch.search_layers`.
+
+    On given lanes the form of the layer that takes the fewest cycles is taken.
+    """
 
     slack: float = TRAFFIC_SLACK
 
@@ -88,11 +92,32 @@ class BalancedRequest(Request):
         """Search one layer."""
         if self.hardware is None:
             raise InputError("balanced: expected hardware: the pure model has no cycles")
-        return balanced(layer, self.buffer_bytes, self.hardware, self.slack)
+        if self.hardware.lanes is None:
+            return balanced(layer, self.buffer_bytes, self.hardware, self.slack)
+        return [
+            _in_best_form(layer, size, self.hardware, self.hardware.lanes, self.slack) for size in self.buffer_bytes
+        ]
 
     def key(self, layer: Layer) -> dict[str, Any]:
         """Everything that the results depend on."""
         return {**super().key(layer), "objective": "balanced", "slack": self.slack, "balanced": ENGINE}
+
+
+def _in_best_form(layer: Layer, size: int, hardware: Hardware, lanes: Lanes, slack: float) -> Result:
+    """The choice of `balanced` for the form of the fewest cycles; the least traffic is that of the layer as it is."""
+
+    def cycles(result: Result) -> float:
+        assert result.balance is not None
+        return result.balance.chosen.cycles
+
+    found = in_best_form(layer, lanes, lambda one: balanced(one, [size], hardware, slack)[0], cycles)
+    if found.balance is None or found.schedule.layer.form == layer.form:
+        return found
+    try:
+        least = _Balancing(layer, hardware, size).least_cost
+    except InputError:  # only this form fits
+        return found
+    return replace(found, balance=replace(found.balance, least_traffic=least))
 
 
 @dataclass(frozen=True)
@@ -152,6 +177,11 @@ class _Balancing:
         if refusal is not None and not found:
             raise refusal
         return found
+
+    @property
+    def least_cost(self) -> Cost:
+        """What the schedule of least traffic costs."""
+        return self._judge(min(self.least.values(), key=lambda result: result.total_bytes).schedule)
 
     @property
     def _shapes(self) -> list[Lanes]:

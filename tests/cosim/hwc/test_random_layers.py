@@ -49,12 +49,13 @@ def test_the_random_layers_cover_what_they_are_for() -> None:
     seen: Counter[str] = Counter()
     for name in HWCS:
         for schedule in layers_of(name):
-            layer, counts = schedule.layer, predict(schedule).counts
+            layer, counts = schedule.layer.of_network, predict(schedule).counts
             seen["layers"] += 1
             seen["strided"] += layer.stride != (1, 1)
             seen["stride above kernel"] += layer.stride[0] > layer.kernel[0] or layer.stride[1] > layer.kernel[1]
             seen["grouped"] += layer.groups > 1
             seen["depthwise"] += layer.groups == layer.input_channels > 1
+            seen["groups at once"] += schedule.layer.form.groups_at_once > 1
             seen["padded unequally"] += len(set(layer.padding)) > 1
             seen["map below kernel"] += layer.input_height < layer.kernel[0] or layer.input_width < layer.kernel[1]
             seen["several vectors a row"] += layer.output_width > 16

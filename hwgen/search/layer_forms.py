@@ -1,0 +1,75 @@
+"""The form in which a layer takes the fewest cycles on given lanes: how many of its groups are run at once.
+
+A form has a bound: the cycles in which the lanes, all busy, do all its iterations. Forms are searched in the order of
+their bounds, and one whose bound is above the fewest cycles that were found is left out, which is exact.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import TypeVar
+
+from hwgen.ir.document import InputError
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import AS_IT_IS, Form, Layer
+
+__all__ = ["forms_of", "in_best_form", "least_iterations"]
+
+T = TypeVar("T")
+
+
+def least_iterations(layer: Layer, lanes: Lanes) -> int:
+    """Innermost iterations of a layer on such lanes; of tiles that cut lane vectors there are more."""
+    groups = {"m": layer.groups, "c": 1}
+    sizes = layer.loop_extents | {"m": layer.outputs_per_group}
+    return prod(groups.get(dim, 1) * -(-size // lanes.along(dim)) for dim, size in sizes.items())
+
+
+def forms_of(layer: Layer, lanes: Lanes) -> list[Layer]:
+    """The layer as it is, and in forms of fewer iterations, those of the fewest first.
+
+    Of forms with equally many iterations that with the fewest groups at once is there, whose weights are the fewest.
+    A layer that is in a form already stays in it.
+    """
+    if layer.form != AS_IT_IS or lanes.along("c") == 1:
+        return [layer]
+    found, least = [layer], least_iterations(layer, lanes)
+    for at_once in range(2, min(layer.groups, lanes.product) + 1):
+        if layer.groups % at_once == 0:
+            one = layer.in_form(Form(groups_at_once=at_once))
+            iterations = least_iterations(one, lanes)
+            if iterations < least:
+                least = iterations
+                found.append(one)
+    return found[::-1]
+
+
+def in_best_form(
+    layer: Layer, lanes: Lanes, search: Callable[[Layer], T], cycles: Callable[[T], float], hwcs: int = 1
+) -> T:
+    """What a search finds for the form of the fewest cycles.
+
+    Parameters
+    ----------
+    lanes, hwcs : the lanes of an HWC, and how many of them share the layer.
+    search : finds a schedule of a layer; raises `InputError` where there is none.
+    cycles : of what it found.
+
+    Raises `InputError`, that of the layer as it is, where no form has a schedule.
+    """
+    best: tuple[float, T] | None = None
+    refused: InputError | None = None
+    for one in forms_of(layer, lanes):
+        if best is not None and best[0] <= least_iterations(one, lanes) / hwcs:
+            continue
+        try:
+            found = search(one)
+        except InputError as error:
+            refused = error
+            continue
+        took = cycles(found)
+        if best is None or took < best[0]:
+            best = took, found
+    if best is None:
+        assert refused is not None
+        raise refused
+    return best[1]
