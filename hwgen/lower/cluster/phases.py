@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from hwgen.arch.commands import Command, Opcode, Queue
 
 __all__ = ["Phase", "interleaved", "with_tokens"]
 
+Item = TypeVar("Item")
 SETS_UP = (Opcode.CONFIGURE, Opcode.MULTICAST)
 
 
@@ -51,12 +53,12 @@ def _post(phase: Phase, queue: Queue) -> None:
     phase.commands[-1] = replace(phase.commands[-1], posts=phase.commands[-1].posts | {queue})
 
 
-def interleaved(sequences: Iterable[Sequence[Command]]) -> Iterator[Command]:
-    """Interleave several sequences of commands as evenly as possible, each in its own order."""
+def interleaved(sequences: Iterable[Sequence[Item]]) -> Iterator[Item]:
+    """Interleave several sequences, of commands or of phases, as evenly as possible, each in its own order."""
     keyed = [
-        ((i + 0.5) / len(sequence), number, i, command)
+        ((i + 0.5) / len(sequence), number, i, item)
         for number, sequence in enumerate(sequences)
-        for i, command in enumerate(sequence)
+        for i, item in enumerate(sequence)
     ]
-    for *_, command in sorted(keyed, key=lambda entry: entry[:3]):
-        yield command
+    for *_, item in sorted(keyed, key=lambda entry: entry[:3]):
+        yield item

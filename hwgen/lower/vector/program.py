@@ -1,7 +1,8 @@
 """Commands for a node of an integer graph: loads, jobs of the vector unit, stores, and their tokens.
 
 While a tile is computed, the next one is loaded and the one before is stored: tiles take turns in two halves of the
-room that they are given in the TCDM. What is copied and nothing else passes the unit by: the DMA moves it.
+room that they are given in the TCDM. What is copied and nothing else passes the unit by: the DMA moves it, while the
+unit works on other operands of the same node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network.kinds import Node
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.lower.cluster.configuration import Configuration
-from hwgen.lower.cluster.phases import Phase, with_tokens
+from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.transfers import Side, descriptors_of
 from hwgen.lower.vector.maps import FeatureMap, Part
 from hwgen.lower.vector.tasks import Task, tasks_of
@@ -47,6 +48,8 @@ __all__ = ["VectorProgram", "compile_vector"]
 
 PARTS = 2
 """Parts of the room: tiles take turns."""
+BESIDE = 4
+"""The part of the room that copies have, which are moved while the unit works: one in so many."""
 
 
 @dataclass(frozen=True)
@@ -157,48 +160,72 @@ class _Writer:
         self._word = self._shape.word_bytes
         self._base = aligned(room[0], self._word)
         self._size = sum(room) - self._base
-        self._phases: list[Phase] = []
         self._jobs: list[VectorJob] = []
         self._unread: list[int] = []
         """Address of the table that is for all channels of a task, until a job reads it."""
 
     def program(self, tasks: Sequence[Task]) -> VectorProgram:
-        """All tasks, one after the other."""
+        """All tasks, one after the other; those that the DMA does alone beside those of the unit."""
         together = len(self._tables) if all(len(task.tables) <= 1 for task in tasks) else 0
         tables = self._base
         self._base, self._size = self._base + together, self._size - together
         if self._size < 0:
             raise InputError(f"{self._where}: the room in the TCDM is less than {together} bytes of tables")
+        begin = []
         if together:
-            self._phases.append(Phase(Queue.LOAD, self._table_loads(range(together // TABLE_ENTRIES), tables)))
-        for task in tasks:
-            self._unread = [tables + TABLE_ENTRIES * task.tables[0]] if len(task.tables) == 1 else []
-            self._task(task)
-        with_tokens(self._phases)
-        commands = [command for phase in self._phases for command in phase.commands]
+            begin.append(Phase(Queue.LOAD, self._table_loads(range(together // TABLE_ENTRIES), tables)))
+        phases = [*begin, *self._beside(tasks, begin, tables)]
+        with_tokens(phases)
+        commands = [command for phase in phases for command in phase.commands]
         return VectorProgram(self._cluster, tuple(commands), self._tables, tuple(self._jobs))
 
-    def _task(self, task: Task) -> None:
-        """The tiles of a task. The load of a tile comes before the work on the tile before it."""
-        tiles = tiles_of(task, self._size, self._shape, self._where)
+    def _beside(self, tasks: Sequence[Task], begin: list[Phase], tables: int) -> list[Phase]:
+        """The phases of all tasks after these: of copies beside the others, where there is room for both."""
+        copies = [task for task in tasks if _passes(task)]
+        others = [task for task in tasks if not _passes(task)]
+        least = self._size // BESIDE // self._word * self._word
+        if not copies or not others or not self._fits(copies, least) or not self._fits(others, self._size - least):
+            return self._tasks(tasks, begin, tables, (self._base, self._size))
+        moved = self._tasks(copies, begin, tables, (self._base, least))
+        made = self._tasks(others, begin, tables, (self._base + least, self._size - least))
+        return list(interleaved([made, moved]))
+
+    def _fits(self, tasks: Sequence[Task], size: int) -> bool:
+        """Whether two tiles of each task have room."""
+        try:
+            return all(tiles_of(task, size, self._shape, self._where) for task in tasks)
+        except InputError:
+            return False
+
+    def _tasks(self, tasks: Sequence[Task], begin: list[Phase], tables: int, room: tuple[int, int]) -> list[Phase]:
+        """The phases of some tasks, one after the other, after these."""
+        phases = list(begin)
+        for task in tasks:
+            self._unread = [tables + TABLE_ENTRIES * task.tables[0]] if len(task.tables) == 1 else []
+            self._task(task, phases, room)
+        return phases[len(begin) :]
+
+    def _task(self, task: Task, phases: list[Phase], room: tuple[int, int]) -> None:
+        """Add the tiles of a task. The load of a tile comes before the work on the tile before it."""
+        tiles = tiles_of(task, room[1], self._shape, self._where)
         parts = 1 if len(tiles) == 1 else PARTS
-        size = self._size // parts // self._word * self._word
+        size = room[1] // parts // self._word * self._word
         outputs = max(target_bytes(task, tile, self._shape) for tile in tiles)
-        done = list({phase.queue: phase for phase in self._phases}.values())
+        done = list({phase.queue: phase for phase in phases}.values())
         before = [_Phases(after=done) for _ in range(parts)]
         held: list[Phase] = []
         for number, tile in enumerate(tiles):
-            base = self._base + number % parts * size
+            base = room[0] + number % parts * size
             one = self._tile(task, tile, base, base + outputs, before[number % parts])
-            self._phases += [*([one.load] if one.load else []), *held]
+            phases += [*([one.load] if one.load else []), *held]
             held = [phase for phase in (one.compute, one.store) if phase]
             before[number % parts] = one
-        self._phases += held
+        phases += held
 
     def _tile(self, task: Task, tile: Tile, target_at: int, at: int, before: "_Phases") -> "_Phases":
         """The phases of a tile, its output at an address, its sources at another one."""
         outer = task.target.resident
-        moved_only = task.copies and not (task.sources[0].resident and outer)
+        moved_only = _passes(task)
         target = (
             place_of(task.target, tile.target) if outer else _placed(tile.target, target_at, tile.target.extents[2])
         )
@@ -266,6 +293,11 @@ class _Phases:
 
 def _some(*phases: Phase | None) -> list[Phase]:
     return [phase for phase in phases if phase is not None]
+
+
+def _passes(task: Task) -> bool:
+    """Whether a task passes the unit by: a copy to or from the DRAM."""
+    return task.copies and not (task.sources[0].resident and task.target.resident)
 
 
 def _placed(part: Part, address: int, pitch: int) -> Place:

@@ -23,9 +23,13 @@ __all__ = [
     "tiles_of",
 ]
 
-TILES = 4
-"""The least number of tiles, unless they would be tiny: while one is computed others are moved."""
-TINY = 1 << 10
+TILES, WIDE_TILES = 4, 16
+"""The least number of tiles, unless they would be tiny: while one is computed others are moved.
+
+A unit that takes several elements in a cycle is not much slower than what moves them: there the first load and the
+last store count, which nothing is beside.
+"""
+TINY, WIDE_TINY = 1 << 10, 1 << 11
 """Bytes of a tile."""
 
 
@@ -65,7 +69,8 @@ def tiles_of(task: Task, room: int, shape: VectorShape, where: str) -> list[Tile
     if need == 0:
         return list(_cut(task, 1 << EXTENT_BITS, 1 << EXTENT_BITS, 1 << COLUMN_BITS))
     half = room // 2 // shape.word_bytes * shape.word_bytes
-    wanted = min(half, max(need // TILES, TINY))
+    tiles, tiny = (WIDE_TILES, WIDE_TINY) if shape.wide else (TILES, TINY)
+    wanted = min(half, max(need // tiles, tiny))
     for budget in (wanted, half):
         extents = _extents(task, budget, shape)
         if extents is not None:

@@ -158,3 +158,23 @@ def test_closed_forms_are_the_walk() -> None:
                 shape = VectorShape(elements)
                 found = walk_vector(shifted, memory, np.zeros(256, np.int8), shape)
                 assert found == vector_access(shifted, shape), shifted
+
+
+def test_copies_are_moved_while_the_unit_works() -> None:
+    """Of a concatenation of two maps, one of them through a table: sooner than one after the other."""
+    rng = np.random.default_rng(1)
+    given = tuple(rng.integers(-128, 128, (4, 32, 32), np.int16) for _ in range(2))
+    names = {"name": "concat", "inputs": ("a", "b"), "outputs": ("o",), "covers": (), "shape": (1, 8, 32, 32)}
+    table = rng.integers(-128, 128, 256, np.int8)
+
+    def both(*tables: np.ndarray | None) -> VectorProgram:
+        node = Concatenation(**names, axis=1, tables=tables)
+        made = (one if through is None else through[one + 128] for one, through in zip(given, tables, strict=True))
+        expected = np.concatenate(tuple(made))
+        case = VectorCase(node, tuple(one.astype(np.int8) for one in given), expected.astype(np.int8))
+        program, places = compiled(case, Random(0), 12000, (False,) * 3)
+        np.testing.assert_array_equal(run(program, places, case)[0], case.expected)
+        return program
+
+    beside, copied, through = both(None, table), both(None, None), both(table, table)
+    assert beside.times().total < through.times().total / 2 + 0.25 * copied.times().total / 2
