@@ -117,9 +117,9 @@ def load(source: NetworkLike | Mapping[str, Any]) -> Network:
 
     Parameters
     ----------
-    source : a layer table (YAML) or a model (ONNX) by its file; a built-in set by its name, as ``hwgen sets`` prints
-        them; one of these with ``:PREFIX``, which takes the layers whose name starts so; the keys of a table as a
-        mapping; or layers.
+    source : a layer table (YAML) or a model (ONNX, TFLite) by its file; a built-in set by its name, as ``hwgen sets``
+        prints them; one of these with ``:PREFIX``, which takes the layers whose name starts so; the keys of a table
+        as a mapping; or layers.
     """
     match source:
         case Network():

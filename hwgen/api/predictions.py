@@ -52,6 +52,11 @@ class LayerPrediction(ABC):
 
     @property
     @abstractmethod
+    def counts(self) -> Counts:
+        """Accesses by level, operand and direction."""
+
+    @property
+    @abstractmethod
     def bytes(self) -> int:
         """Bytes of I, W and O at the outermost memory."""
 
@@ -200,8 +205,13 @@ class LayerOnHierarchy(LayerPrediction):
     """A schedule on memories of any depth."""
 
     hierarchy: Hierarchy
-    counts: HierarchyCounts
+    found: HierarchyCounts
     spent: Energy
+
+    @property
+    def counts(self) -> Counts:
+        """Accesses by the level that serves, operand and direction."""
+        return self.found.served
 
     @property
     def bytes(self) -> int:
@@ -211,7 +221,7 @@ class LayerOnHierarchy(LayerPrediction):
     @property
     def by_operand(self) -> dict[str, int]:
         """The same of each operand."""
-        return {array: self.counts.served.operand_bytes(array, self.hierarchy.outermost.name) for array in ARRAYS}
+        return {array: self.counts.operand_bytes(array, self.hierarchy.outermost.name) for array in ARRAYS}
 
     @property
     def energy(self) -> Energy:
@@ -224,7 +234,7 @@ class LayerOnHierarchy(LayerPrediction):
             "layer": self.layer,
             "file": self._file,
             "hierarchy": self.hierarchy.name,
-            **self.counts.as_json(elements=elements),
+            **self.found.as_json(elements=elements),
             "energy": self.spent.as_json(),
             "macs": self.schedule.layer.macs,
         }

@@ -15,7 +15,7 @@ from tests.cli.command_line import Run, refused
 
 def of(schedule: Schedule, **changes: object) -> LayerResult:
     """A result as the simulator would give it."""
-    counts: Counts = hwgen.predict(schedule).layers[0].counts  # type: ignore[attr-defined]
+    counts: Counts = hwgen.predict(schedule).layers[0].counts
     result = LayerResult(
         predicted=counts, measured=counts, equal=True, output_exact=True, predicted_cycles=100, cycles=100,
         schedule=schedule, simulator="icarus", seconds=1.0,

@@ -106,6 +106,10 @@ class Plan(Answer):
         """Layers without a schedule, their share of the work, activations that run as another one."""
         return self.coverage.as_json()
 
+    def of_size(self, size: str | int) -> "Plan":
+        """The plan of one of several buffer sizes. Raises `InputError` if it is no plan of buffer sizes."""
+        raise InputError(f"size: {size}: expected a plan of buffer sizes, got one of {self.kind()}")
+
     def __getitem__(self, layer: str) -> Nest:
         found = next((one for one in self.schedules if one.layer.name == layer), None)
         if found is None:

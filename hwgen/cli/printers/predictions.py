@@ -126,17 +126,17 @@ def _rows(counts: Counts, level: str, columns: tuple[str, ...]) -> list[list[obj
 
 def _print_on_hierarchy(one: LayerOnHierarchy) -> None:
     rows: list[list[object]] = [
-        [level.name, operand, way, one.counts.served[level.name, operand, way].bytes]
+        [level.name, operand, way, one.counts[level.name, operand, way].bytes]
         for level in one.hierarchy.levels
         for operand in ARRAYS
         for way in DIRECTIONS[operand]
-        if one.counts.served[level.name, operand, way].bytes
+        if one.counts[level.name, operand, way].bytes
     ]
     title = f"{one.given.title} on {one.hierarchy.name}"
     print_table(title, ["served by", "operand", "direction", "bytes"], rows)
     needs: list[list[object]] = []
     for level in one.hierarchy.inner:
-        need = one.counts.need_bytes[level.name]
+        need = one.found.need_bytes[level.name]
         needs.append([level.name, *(need[operand] for operand in ARRAYS), need.total, level.total])
     if needs:
         print_table("", ["bytes held", *ARRAYS, "total", "of"], needs)

@@ -1,0 +1,79 @@
+"""The page on Python: its blocks run from first to last in one namespace, and print what the page says."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import hwgen
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+SIMULATING = ("hwgen.cosim(", "hwgen.run(")
+"""What takes the time of a build: `make nightly` runs it."""
+LINES = 10
+"""Lines of the first example, at most: as many as ZigZag's."""
+
+
+class Block(NamedTuple):
+    """A block of the page, and what it prints; None where the page does not say."""
+
+    code: str
+    prints: str
+
+    @property
+    def simulates(self) -> bool:
+        return any(call in self.code for call in SIMULATING)
+
+
+def blocks() -> Iterator[Block]:
+    text = PAGE.read_text(encoding="utf-8")
+    for code, _, prints in re.findall(
+        r"^```python\n(.*?)^```\n(\n```text\n(.*?)^```)?", text, re.DOTALL | re.MULTILINE
+    ):
+        yield Block(code, prints)
+
+
+def run(wanted: list[Block], capsys: pytest.CaptureFixture[str]) -> None:
+    namespace: dict[str, Any] = {}
+    for block in wanted:
+        exec(compile(block.code, str(PAGE), "exec"), namespace)
+        assert capsys.readouterr() == (block.prints, ""), block.code
+
+
+def without_simulation(block: Block) -> Block:
+    """The part of the first block before its simulation, which the others need."""
+    kept = [line for line in block.code.splitlines() if not ("cosim" in line or "result" in line)]
+    return Block("\n".join(kept[:-1]), "")
+
+
+def test_every_name_has_an_example() -> None:
+    code = "\n".join(block.code for block in blocks())
+    assert [name for name in hwgen.__all__ if not re.search(rf"\bhwgen\.{name}\b", code)] == []
+
+
+def test_the_first_example_is_short() -> None:
+    first = next(blocks())
+    assert first.simulates
+    assert len([line for line in first.code.splitlines() if line.strip()]) <= LINES
+
+
+def test_the_page_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    first, *others = blocks()
+    run([without_simulation(first), *(one for one in others if not one.simulates)], capsys)
+    assert {"own.yaml", "traffic.svg"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.nightly
+def test_the_whole_page_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    run(list(blocks()), capsys)
+    assert (tmp_path / "rtl" / "hwc.v").is_file()
