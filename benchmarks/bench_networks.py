@@ -33,8 +33,6 @@ from hwgen.readers.integers.reader import read_quantised
 
 SHARE, SECONDS = 0.99, 10.0
 SEED = 1
-MOST_TIMED = 200
-"""Tiles that the search for a layer's schedule times; ``hwgen run`` has it time more."""
 CLUSTER = HARDWARE / "cluster_64_vector.yaml"
 
 
@@ -77,7 +75,7 @@ def _planned(graph: Graph, hosts: Collection[str]) -> bool:
     ``hosts`` : nodes that no hardware runs.
     """
     started = time.process_time()
-    plan = plan_cluster(graph, load_hardware(CLUSTER), most_timed=MOST_TIMED)
+    plan = plan_cluster(graph, load_hardware(CLUSTER))
     seconds = time.process_time() - started
     each = [forecast_of(plan, stretch) for stretch in plan.stretches]
     cycles, served = sum(one.cycles for one in each), sum(one.dram_bytes for one in each)

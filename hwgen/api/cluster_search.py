@@ -10,13 +10,17 @@ from hwgen.arch.hwc import LANES
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
+from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
 from hwgen.search.cluster.lane_shapes import search_lanes, shapes_to_search
+from hwgen.search.cluster.least_cycles import search_least_cycles
 from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.search.cluster.outer_parts import telling
 from hwgen.search.cluster.shared import FINALISTS, SharedCluster, search_shared
 from hwgen.search.least_need import require_room
+from hwgen.search.objectives.of_cluster import CYCLES
 
 __all__ = ["Moving", "lanes_chosen", "search_clusters", "shapes_known"]
 
@@ -35,7 +39,8 @@ def search_clusters(
 
     With ``per_layer``, or of one shape, the hardware is as it was given, but for lanes that it leaves free: these are
     chosen for all layers together. Without ``objective`` and ``min_utilisation``: fewest cycles within
-    ``slack`` of the fewest bytes of the DRAM; ``ends``: and what those would be.
+    ``slack`` of the fewest bytes of the DRAM; ``ends``: and what those would be. With the objective
+    ``cycles``: fewest cycles, whatever is moved.
     """
     require_room(layers, hardware)
     shapes: dict[str, Layer] = {}
@@ -93,6 +98,12 @@ def _solver(
         with moving.search(), telling(moving.tell):
             if objective is None and min_utilisation is None:
                 return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=slack, ends=ends)
+            if objective == CYCLES:
+
+                def estimate(schedule: Schedule) -> float:
+                    return estimated_cycles(schedule, hardware)
+
+                return search_least_cycles(layer, hardware, timed=timed, estimate=estimate)
             judge = runs if min_utilisation is None else timed
             named = objective or "dram-bytes"
             return search_cluster(layer, hardware, named, min_utilisation=min_utilisation, judge=judge)

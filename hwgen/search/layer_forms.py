@@ -5,23 +5,16 @@ their bounds, and one whose bound is above the fewest cycles that were found is 
 """
 
 from collections.abc import Callable
-from math import prod
 from typing import TypeVar
 
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import AS_IT_IS, Form, Layer
+from hwgen.model.cycle_bound import least_iterations
 
-__all__ = ["forms_of", "in_best_form", "least_iterations"]
+__all__ = ["forms_of", "in_best_form"]
 
 T = TypeVar("T")
-
-
-def least_iterations(layer: Layer, lanes: Lanes) -> int:
-    """Innermost iterations of a layer on such lanes; of tiles that cut lane vectors there are more."""
-    groups = {"m": layer.groups, "c": 1}
-    sizes = layer.loop_extents | {"m": layer.outputs_per_group}
-    return prod(groups.get(dim, 1) * -(-size // lanes.along(dim)) for dim, size in sizes.items())
 
 
 def forms_of(layer: Layer, lanes: Lanes) -> list[Layer]:

@@ -8,9 +8,10 @@ import pytest
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import AS_IT_IS, Form, Layer
+from hwgen.model.cycle_bound import least_iterations
 from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import BalancedRequest, balanced
-from hwgen.search.layer_forms import forms_of, in_best_form, least_iterations
+from hwgen.search.layer_forms import forms_of, in_best_form
 from tests.random.layers import hwc, random_layer
 
 

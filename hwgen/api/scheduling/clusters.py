@@ -18,6 +18,7 @@ from hwgen.ir.schedule import ARRAYS, Schedule, save_schedule
 from hwgen.lower.cluster.cost import predicted_on_cluster
 from hwgen.search.cluster.optimal import ClusterResult
 from hwgen.search.cluster.shared import SharedCluster
+from hwgen.search.objectives.of_cluster import CYCLES
 
 __all__ = ["ClusterPlan", "energy_cost", "plan_on_cluster"]
 
@@ -64,7 +65,7 @@ class ClusterPlan(Plan):
     @property
     def timed(self) -> bool:
         """Whether cycles were looked at."""
-        return self.objective is None or self.min_utilisation is not None
+        return self.objective in (None, CYCLES) or self.min_utilisation is not None
 
     def works(self) -> list[Work]:
         """The schedules and the one cluster."""
@@ -167,7 +168,7 @@ def _together(shared: SharedCluster) -> dict[str, Any]:
         return {
             "total_bytes": sum(one.dram_bytes for one in results),
             "tcdm_bytes": sum(one.tcdm_bytes for one in results),
-            "cycles": round(sum(known)) if len(known) == len(results) and results[0].slack is not None else None,
+            "cycles": round(sum(known)) if len(known) == len(results) and results[0].times else None,
         }
 
     least = _ends(shared.results)
@@ -182,6 +183,8 @@ def _remarks(found: ClusterResult, cluster: Cluster, min_utilisation: float | No
     if min_utilisation is not None:
         where += f", with a utilisation of {min_utilisation:g} at the least"
     moved = f"{found.dram_bytes} bytes of DRAM and {found.tcdm_bytes} of TCDM for I, W and O"
+    if found.objective == CYCLES:
+        return [f"Fewest cycles {where}:", f"{found.value:.0f}, at least {found.bound:.0f}; {moved}."]
     if found.slack is not None:
         return [
             f"Fewest cycles within {100 * found.slack:g} % of the fewest bytes of DRAM, {where}:",

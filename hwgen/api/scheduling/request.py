@@ -18,7 +18,7 @@ from hwgen.api.work import SHARED, balance_of, best_schedules, cluster_slack, of
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.search.objectives.of_cluster import CLUSTER_OBJECTIVES
+from hwgen.search.objectives.of_cluster import CLUSTER_OBJECTIVES, CYCLES
 from hwgen.search.objectives.of_hwc import HWC_OBJECTIVES
 from hwgen.tools.output import keep_unless_refused
 
@@ -228,9 +228,9 @@ def _cluster_objective(objective: str | None) -> str | None:
         return None
     if objective == "traffic":
         return "dram-bytes"
-    if objective in CLUSTER_OBJECTIVES:
+    if objective == CYCLES or objective in CLUSTER_OBJECTIVES:
         return objective
-    *others, last = ("balanced", *CLUSTER_OBJECTIVES)
+    *others, last = ("balanced", CYCLES, *CLUSTER_OBJECTIVES)
     raise InputError(f"--objective: expected {', '.join(others)} or {last} on a cluster, got {objective}")
 
 

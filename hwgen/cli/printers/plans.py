@@ -18,6 +18,7 @@ from hwgen.cli.workload import tell_balance
 from hwgen.ir.layer import Layer
 from hwgen.search.cluster.optimal import ClusterResult
 from hwgen.search.core.optimal import Result
+from hwgen.search.objectives.of_cluster import CYCLES
 from hwgen.search.objectives.of_hwc import HWC_OBJECTIVES
 
 __all__ = ["print_plan"]
@@ -112,11 +113,15 @@ def _print_weighed(results: Sequence[Result]) -> None:
 def _print_on_cluster(plan: ClusterPlan) -> None:
     rows = [_row(one.schedule.layer, one, timed=plan.timed) for one in plan.found.results]
     columns = list(CLUSTER_COLUMNS)
-    if plan.objective not in (None, "dram-bytes"):
+    if plan.objective == CYCLES:
+        columns[1:1] = ["cycles", "at least"]
+    elif plan.objective not in (None, "dram-bytes"):
         columns.insert(1, f"{plan.objective} ({plan.found.results[0].unit})")
     title = f"least {'DRAM bytes' if plan.objective in (None, 'dram-bytes') else plan.objective}, then TCDM bytes"
     if plan.found.results[0].slack is not None:
         title = f"fewest cycles within {100 * plan.found.results[0].slack:g} % of the least DRAM bytes"
+    elif plan.objective == CYCLES:
+        title = "fewest cycles, then DRAM bytes"
     print_table(f"Schedules of {title}", columns, rows, wide=["TCDM taken", "utilisation", "seconds"])
     _print_together(plan)
     if plan.asked.lanes is None:
@@ -142,7 +147,13 @@ def _row(layer: Layer, found: ClusterResult, *, timed: bool) -> list[object]:
     compulsory = layer.input_elements + layer.weight_elements + layer.output_elements
     return [
         layer.name,
-        *([] if found.objective == "dram-bytes" else [found.value]),
+        *(
+            []
+            if found.objective == "dram-bytes"
+            else [round(found.value), found.bound]
+            if found.objective == CYCLES
+            else [found.value]
+        ),
         found.dram_bytes,
         found.dram_bytes / compulsory,
         found.tcdm_bytes,

@@ -1,17 +1,27 @@
 """The cycles of a cluster's program: what each START begins, then the whole program."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 
-from hwgen.arch.dram import Dram
+import numpy as np
+
+from hwgen.arch.dram import BLOCK_BYTES, Dram, DramPort
+from hwgen.arch.hwc import HwcParameters
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS
+from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.tiles import Slice, TileCommands
+from hwgen.model.cluster.levels import normalised
+from hwgen.model.cluster.placement import place
+from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.hwc.cycles import cycles
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
 
-__all__ = ["cluster_cycles", "played", "works_of"]
+__all__ = ["cluster_cycles", "estimated_cycles", "played", "works_of"]
 
 IMMEDIATE = Dram()
 
@@ -28,9 +38,14 @@ def played(program: ClusterProgram) -> PlayedProgram:
 
 def works_of(program: ClusterProgram) -> Iterator[int]:
     """Cycles of the layer that each START begins, in program order."""
-    schedule, parameters = program.schedule, program.parameters
+    tiles = TileCommands(program.schedule, None, program.cluster.hwcs, program.placement, {})
+    for parts in _works(program.schedule, tiles, program.parameters):
+        yield from parts
+
+
+def _works(schedule: Schedule, tiles: TileCommands, parameters: HwcParameters) -> Iterator[list[int]]:
+    """Cycles of the slices of each tile, on these HWCs."""
     buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
-    tiles = TileCommands(schedule, None, program.cluster.hwcs, program.placement, {})
     extents = schedule.layer.extents
     found: dict[tuple[str, bool, bool], int] = {}
 
@@ -51,4 +66,61 @@ def works_of(program: ClusterProgram) -> Iterator[int]:
             ).total
         return found[key]
 
-    return (work(part) for parts in tiles.slices for part in parts)
+    return ([work(part) for part in parts] for parts in tiles.slices)
+
+
+def estimated_cycles(schedule: Schedule, hardware: Hardware) -> float:
+    """About what a schedule takes: its HWCs by their model, what the DMA moves for each tile by its bytes and runs.
+
+    Raises `InputError` for what the cluster cannot run, as far as it is looked at.
+    """
+    cluster = hardware.cluster or Cluster()
+    schedule = normalised(schedule, cluster.hwcs)
+    placement = place(schedule)
+    if placement.size > cluster.tcdm:
+        raise InputError(f"{schedule.layer.name}: the TCDM needs {placement.size} bytes, it has {cluster.tcdm}")
+    tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, {})
+    port = DramPort.of(cluster)
+    a_beat = max(1.0, port.dram.block_cycles * port.beat_bytes / BLOCK_BYTES)
+    loads, stores = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices))
+    for array in ARRAYS:
+        for stay in placement[array].stays:
+            element = placement[array].element
+            if stay.new:
+                loads[stay.first] += MOVE_CYCLES + a_beat * _beats(
+                    stay.new, array, schedule, element, port.beat_bytes
+                )
+            if array == "O":
+                whole = all(stay.ranges[DIMS.index(dim)][1] == schedule.layer.extents[dim] for dim in REDUCTION_DIMS)
+                size = schedule.bits.O // 8 if whole else element
+                spans = tuple((stay.ranges[DIMS.index(dim)],) for dim in ("m", "y", "x"))
+                stores[stay.last] += MOVE_CYCLES + a_beat * _beats(spans, array, schedule, size, port.beat_bytes)
+    loaded, computed, stored, before = 0.0, 0.0, 0.0, 0.0
+    for tile, works in enumerate(_works(schedule, tiles, tiles.parameters)):
+        busy = dict.fromkeys((part.hwc for part in tiles.slices[tile]), 0)
+        for part, work in zip(tiles.slices[tile], works, strict=True):
+            busy[part.hwc] += work + START_CYCLES
+        loaded = max(loaded, before) + loads[tile]  # into the place of the tile before the last one
+        before, computed = computed, max(computed, loaded) + TILE_CYCLES + max(busy.values())
+        stored = max(stored, computed) + stores[tile] if stores[tile] else stored
+    return max(stored, computed)
+
+
+def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int, beat_bytes: int) -> float:
+    """About how many beats a part of an operand takes; a run that is no whole number of beats takes one more."""
+    sizes = [sum(end - start for start, end in one) for one in spans]
+    moved = prod(sizes) * element
+    if array == "W":
+        return moved / beat_bytes + 1
+    layer = schedule.layer
+    height, width = (
+        (layer.input_height, layer.input_width) if array == "I" else (layer.output_height, layer.output_width)
+    )
+    runs = 1 if sizes[1:] == [height, width] else sizes[0] if sizes[2] == width else sizes[0] * sizes[1]
+    return max(moved / beat_bytes + runs * RUN_BEATS, runs * LEAST_RUN)
+
+
+TILE_CYCLES, START_CYCLES, MOVE_CYCLES = 40, 30, 40
+"""About what a tile, a slice of it and a transfer of the DMA cost beyond their work."""
+RUN_BEATS, LEAST_RUN = 0.9, 2.0
+"""About how many beats more a run takes than it has bytes for, and cycles that it takes at least."""

@@ -35,6 +35,7 @@ from hwgen.ir.network.kinds import (
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
+from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.network.layers import layer_of, weighted
 from hwgen.lower.network.order import NodeOrder, ordered, turns
@@ -47,7 +48,7 @@ from hwgen.lower.vector.program import compile_vector
 from hwgen.lower.vector.tasks import tasks_of
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
-from hwgen.search.cluster.fewest_cycles import MOST_TIMED, search_fewest_cycles
+from hwgen.search.cluster.least_cycles import search_least_cycles
 
 __all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]
 
@@ -160,16 +161,14 @@ def plan_cluster(
     progress: Callable[[], None] = lambda: None,
     *,
     resident: bool = False,
-    most_timed: int = MOST_TIMED,
 ) -> ClusterPlan:
     """Schedule and compile every node with weights; ``progress`` is called after each.
 
-    ``resident`` : feature maps stay in the TCDM from node to node, where they fit. ``most_timed`` : see
-    `search_fewest_cycles`, for each layer.
+    ``resident`` : feature maps stay in the TCDM from node to node, where they fit.
     Raises `InputError` for hardware that is not a cluster with scaled sums and given lanes, order and memories.
     """
     _require_one_cluster(hardware)
-    schedules, refused = _schedules(graph, hardware, progress, most_timed)
+    schedules, refused = _schedules(graph, hardware, progress)
     tables: dict[str, bytes] = {}
     if schedules:
         machine = compile_cluster(next(iter(schedules.values())), hardware).hardware
@@ -221,7 +220,7 @@ def _require_one_cluster(hardware: Hardware) -> None:
 
 
 def _schedules(
-    graph: Graph, hardware: Hardware, progress: Callable[[], None], most_timed: int
+    graph: Graph, hardware: Hardware, progress: Callable[[], None]
 ) -> tuple[dict[str, Schedule], dict[str, str]]:
     """The schedules of nodes by name; and why others have none."""
     found: dict[str, Schedule] = {}
@@ -231,20 +230,23 @@ def _schedules(
     for node in weighted(graph):
         name = safe_name(node.name, taken)
         try:
-            found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known, most_timed)
+            found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known)
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{name}: ")
         progress()
     return found, refused
 
 
-def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule], most_timed: int) -> Schedule:
+def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule]) -> Schedule:
     """Layers of one shape share a schedule."""
     shape = json.dumps(layer.shape_data, sort_keys=True)
     if shape not in known:
-        timed, runs = (judge_of(hardware, timed=timed, ordered=True) for timed in (True, False))
-        found = search_fewest_cycles(layer, hardware, timed=timed, runs=runs, most_timed=most_timed)
-        known[shape] = found.schedule
+        timed = judge_of(hardware, timed=True, ordered=True)
+
+        def estimate(schedule: Schedule) -> float:
+            return estimated_cycles(schedule, hardware)
+
+        known[shape] = search_least_cycles(layer, hardware, timed=timed, estimate=estimate).schedule
     return known[shape].of_layer(layer)
 
 

@@ -68,6 +68,7 @@ class InnerNests:
         spills: bool = True,
         divided: bool = False,
         goal: InnerGoal = "traffic",
+        vectors: bool = False,
     ) -> tuple[Schedule, int] | None:
         """The schedule of fewest bytes, at most ``most``, and its bytes; None if there is none.
 
@@ -76,6 +77,7 @@ class InnerNests:
         loops, tile, spread : the loops around a tile, the tile's steps, the steps of the spread loops.
         spills : whether partial sums may be written back to the TCDM.
         divided : only steps of m and c that divide every slice.
+        vectors : only steps of whole vectors of channels.
         goal : ``cycles``: first of fewest cycles of the busiest of multipliers and ports; ``most`` is of these.
         """
         caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
@@ -88,6 +90,9 @@ class InnerNests:
             kept = (triples.states[:, 13:16] == 0).all(axis=1)
             triples = Triples(triples.index[kept], triples.states[kept])
         allowed = {dim: self._allowed(dim, grid[dim], divided=divided and dim in ("m", "c")) for dim in TILED}
+        if vectors:
+            lanes, most_c = self._target.lanes.c, len(allowed["c"]) - 1
+            allowed["c"] &= (np.arange(most_c + 1) % lanes == 0) | (np.arange(most_c + 1) == most_c)
         found = self._improved(tables, triples, allowed, np.inf if most is None else most + 1, goal)
         if found is None:
             return None

@@ -46,7 +46,7 @@ from hwgen.search.cluster.lower_bound import floor_of
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
-from hwgen.search.objectives.of_cluster import ClusterObjective, cluster_objective
+from hwgen.search.objectives.of_cluster import CYCLES, ClusterObjective, cluster_objective
 
 __all__ = ["ClusterResult", "Judge", "search_cluster"]
 
@@ -102,6 +102,11 @@ class ClusterResult:
     least: tuple[int, float | None] | None = None
     lanes: int = 1
     bound: float | None = None
+
+    @property
+    def times(self) -> bool:
+        """Whether cycles were weighed."""
+        return self.slack is not None or self.objective == CYCLES
 
     @property
     def gap(self) -> float | None:

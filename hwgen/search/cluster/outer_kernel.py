@@ -43,7 +43,7 @@ from hwgen.search.cluster.outer_tables import (
     W_BYTES,
 )
 
-__all__ = ["explore", "forms_of", "least_of"]
+__all__ = ["BEATS", "MOVES", "explore", "fastest", "forms_of", "least_of"]
 
 M, C, Y, X = range(4)
 NO_END = 1 << 62
@@ -397,4 +397,72 @@ def forms_of(rows, whole, orders, above, marked, of, price, size, low, high, fou
         if _need(above[form], marked[form], rows, whole, of, rows[C][TILES] > 1) <= size:
             found[number] = form, cost
             number += 1
+    return number
+
+
+BEATS, MOVES = range(2)
+"""Prices of time: cycles of a byte that is read or written, of what the DMA does for a tile beyond its bytes."""
+
+
+@njit(cache=True)
+def _one_tile(rows, of):  # type: ignore[no-untyped-def]
+    """Bytes that a tile of each operand needs at the least, whatever the loops."""
+    m, c, y, x = rows
+    inputs = (m[LINES] * c[LARGEST] * y[LINES] - 1) * x[SPAN]
+    return of[BIAS_BYTES] + inputs + of[AREA] * m[LARGEST] * c[LARGEST] + m[LARGEST] * y[LARGEST] * x[LARGEST]
+
+
+@njit(cache=True)
+def _tile_bytes(above, marked, rows, whole, of):  # type: ignore[no-untyped-def]
+    """Bytes of the first load (a tile of I and one of W), and of the last store."""
+    m, c, y, x = _inside(above, marked, 0, rows, whole)
+    first = of[I_BYTES] // max(of[CHANNELS], 1) * m[LINES] * c[LARGEST] * y[LINES] * x[LINES]
+    m, c, _, _ = _inside(above, marked, 1, rows, whole)
+    first += of[AREA] * m[LARGEST] * c[LARGEST]
+    m, _, y, x = _inside(above, marked, 2, rows, whole)
+    return first, m[LARGEST] * y[LARGEST] * x[LARGEST]
+
+
+@njit(cache=True)
+def fastest(m, c, y, x, orders, above, marked, of, size, price, least, work, at, found, chosen):  # type: ignore[no-untyped-def]
+    """Fill ``found`` with the least estimates of cycles of steps that may fit, one of each combination of steps.
+
+    ``least`` : of each combination, ascending, what it takes at least; ``work``: its HWCs alone; ``at``: its rows.
+    ``chosen`` gets the combination and the form. Returns how many there are; those that take longer are left out.
+    """
+    whole, number, slowest = (m[-1], c[-1], y[-1], x[-1]), np.int64(0), np.int64(0)
+    for combination in range(len(least)):
+        if number == len(found) and least[combination] >= found[slowest]:
+            break
+        a, e, b, d = at[0, combination], at[1, combination], at[2, combination], at[3, combination]
+        rows = (m[a], c[e], y[b], x[d])
+        tiles = m[a, TILES] * c[e, TILES] * y[b, TILES] * x[d, TILES]
+        best, best_form = np.inf, -1
+        if _one_tile(rows, of) > size:
+            continue
+        for form in range(len(orders)):
+            inside = True
+            for dim in range(4):
+                inside &= (orders[form, dim] == 1) == (rows[dim][TILES] > 1)
+            if not inside and tiles > 1:
+                continue
+            inputs, weights, returns = _moved(above[form], marked[form], rows, of)
+            back = returns * of[RETURN_BYTES] // 2
+            moved = price[BEATS] * max(inputs + weights + back, of[O_BYTES] + back) + price[MOVES] * tiles
+            first, last = _tile_bytes(above[form], marked[form], rows, whole, of)
+            cycles = max(work[combination], moved) + price[BEATS] * (first + last)
+            if cycles < best and _need(above[form], marked[form], rows, whole, of, c[e, TILES] > 1) <= size:
+                best, best_form = cycles, form
+            if tiles == 1 and best_form >= 0:
+                break
+        if best_form < 0:
+            continue
+        if number < len(found):
+            place, number = number, number + 1
+        elif best < found[slowest]:
+            place = slowest
+        else:
+            continue
+        found[place], chosen[place, 0], chosen[place, 1] = best, combination, best_form
+        slowest = np.argmax(found[:number])
     return number

@@ -24,11 +24,13 @@ from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker
-from hwgen.search.cluster.outer_kernel import explore, forms_of, least_of
+from hwgen.search.cluster.outer_kernel import explore, fastest, forms_of, least_of
 from hwgen.search.cluster.outer_parts import in_parts
 from hwgen.search.cluster.outer_tables import (
+    AREA,
     CUT,
     EDGE,
+    FETCHED,
     I_BYTES,
     O_BYTES,
     RETURN_BYTES,
@@ -56,6 +58,8 @@ BYTES = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
 MOST = np.iinfo(np.int64).max - 1
 SMALL = 1 << 26
 """Fewer combinations of forms and steps are not worth a second thread."""
+SHORT = 16
+"""Extents of which all steps are looked at for the fewest cycles."""
 MOST_STEPS = 1 << 21
 """Up to this many combinations of steps are enumerated; of more, only the steps that are worth while."""
 
@@ -151,7 +155,7 @@ class OuterSpace:
         self.reduced = not classed and math.prod(len(table) - 1 for table in every) > most_steps
         self.reduced |= not classed and any(len(steps_of(extent)) < extent for extent in layer.extents.values())
         self._tables = thinned(worth_while(every, shares, lanes)) if self.reduced else every
-        self._lanes, self._shares = lanes, len(shares)
+        self._lanes, self._shares, self._divisions = lanes, len(shares), tuple(shares)
         self._of = constants(layer, bits)
         self._forms = forms()
         if usable is not None:
@@ -216,6 +220,63 @@ class OuterSpace:
                 chosen = chosen[np.argsort(forms_found[:found, 1], kind="stable")]
             yield int(fetched[number]), steps, [self._loops(self._forms[at], steps) for at in chosen]
 
+    def fastest(
+        self, number: int, work: Callable[[Rows], NDArray[np.float64]], price: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], list[tuple[dict[Dim, int], OuterLoops]], Rows]:
+        """The combinations of steps of least estimated cycles, at most ``number``, each with the best loops of them.
+
+        Parameters
+        ----------
+        work : what the HWCs take for rows of the tables, at least.
+        price : see `hwgen.search.cluster.outer_kernel.BEATS`.
+
+        Returns the estimates, ascending, the loops, and the rows.
+        """
+        chosen_rows = [self._even(axis) for axis in range(4)]
+        at = tuple(np.ascontiguousarray(one.reshape(-1)) for one in np.meshgrid(*chosen_rows, indexing="ij"))
+        busy = work(at)
+        once = max(self._of[I_BYTES] * self._least_inputs() + self._of[W_BYTES], self._of[O_BYTES])
+        least = np.maximum(busy, price[0] * once)
+        order = np.argsort(least, kind="stable")
+        rows = np.array(at)[:, order]
+        found, chosen = np.empty(number), np.zeros((number, 2), np.int64)
+        many = fastest(
+            *self._tables, *self._coded, self._of, self.size, price, least[order], busy[order], rows, found, chosen
+        )  # fmt: skip
+        ranked = np.argsort(found[:many], kind="stable")
+        loops = []
+        for combination, form in chosen[:many][ranked].tolist():
+            steps = {
+                dim: int(table[row, STEP])
+                for dim, table, row in zip(TILED, self._tables, rows[:, combination].tolist(), strict=True)
+            }
+            loops.append((steps, self._loops(self._forms[form], steps)))
+        return found[:many][ranked], loops, tuple(rows[:, chosen[:many, 0][ranked]])
+
+    def _even(self, axis: int) -> NDArray[np.intp]:
+        """The rows of steps that cut an axis most evenly into a number of tiles, and of whole vectors for all HWCs.
+
+        Of short axes all rows, but for parts of a vector of channels.
+        """
+        table = self._tables[axis][:-1]
+        steps, lanes = table[:, STEP], self._lanes.along(TILED[axis])
+        whole = self._tables[axis][-1, STEP]
+        if axis == 1:
+            kept = (steps % lanes == 0) | (steps == whole)
+            return np.flatnonzero(kept if kept.any() else np.ones(len(steps), np.bool_))
+        if len(steps) <= SHORT:
+            return np.arange(len(steps))
+        units = sorted({lanes * parts for share in self._divisions for parts in share})
+        _, least = np.unique(table[:, TILES], return_index=True)
+        wanted = set(steps[least].tolist())
+        wanted |= {-(-step // unit) * unit for step in steps[least].tolist() for unit in units}
+        return np.flatnonzero(np.isin(steps, [*wanted, int(whole)]))
+
+    def _least_inputs(self) -> int:
+        """Pixels of I that are touched, of all groups."""
+        m, _, y, x = (table[-1, FETCHED] for table in self._tables)
+        return int(m * y * x)
+
     @property
     def forms(self) -> int:
         """The number of orders with marker places."""
@@ -253,6 +314,16 @@ class OuterSpace:
             spread = self._product(share, rows, (0, 2, 3))
             best = np.where(spread > 0, np.minimum(best, spread), best)
         return np.asarray(best)
+
+    def parts(self, rows: Rows) -> NDArray[np.float64]:
+        """Tiles along c: how often sums are begun or resumed; ``rows``: as `between` gives them to ``rank``."""
+        return np.asarray(self._tables[1][:, TILES][rows[1]], np.float64)
+
+    def taps(self, rows: Rows) -> NDArray[np.float64]:
+        """Steps of the reduction, of all tiles along c, for one output; ``rows``: as `between` gives them."""
+        table, lanes = self._tables[1], self._lanes.c
+        each = -(-table[:, STEP] // lanes) * (table[:, TILES] - 1) + -(-table[:, EDGE] // lanes)
+        return np.asarray(self._of[AREA] * each[rows[1]], np.float64)
 
     def gaps(self, rows: Rows) -> NDArray[np.float64]:
         """About how many bytes of gaps there are in packed weights, each fetched once; ``rows``: as above."""

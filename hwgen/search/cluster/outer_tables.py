@@ -194,7 +194,8 @@ def worth_while(tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lan
     chosen = []
     filters, rows_of_tile = (sorted({share[axis] for share in shares}) for axis in (0, 1))
     units_m, units_y = [lanes.m * parts for parts in filters], [lanes.y * parts for parts in rows_of_tile]
-    for table, units in zip(tables, (units_m, [], units_y, [lanes.x] if shares else []), strict=True):
+    units_c, units_x = ([lanes.c], [lanes.x]) if shares else ([], [])
+    for table, units in zip(tables, (units_m, units_c, units_y, units_x), strict=True):
         rows = np.delete(table[:-1, :SHARE], [STEP, EDGE, PAIR_LINES, END_LINES, NEW_CUT, NEW_SLID], axis=1)
         worse = np.zeros(len(rows), np.bool_)
         for number, row in enumerate(rows):

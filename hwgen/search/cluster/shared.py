@@ -77,7 +77,7 @@ def search_shared(
     if hardware.order is not None and hardware.buffers is not None:
         return SharedCluster(hardware, alone, alone, ((hardware.order, cost(alone)),))
     layers = [one.schedule.layer for one in alone]  # in their forms
-    goal: InnerGoal = "cycles" if alone[0].slack is not None else "traffic"
+    goal: InnerGoal = "cycles" if alone[0].times else "traffic"
     ranked = []
     for number, order in enumerate(_orders(layers, hardware, alone)):
         memories = _memories(layers, hardware.model_copy(update={"order": order}), alone, goal, bits or Bits())
@@ -101,7 +101,7 @@ def search_shared(
 
 def cost(results: Sequence[ClusterResult]) -> tuple[float, float]:
     """What all layers cost together: cycles and bytes of the DRAM; or what was minimised, and bytes of the TCDM."""
-    if results[0].slack is not None:
+    if results[0].times:
         cycles = (one.schedule.layer.macs / (one.lanes * (one.judged or one.utilisation)) for one in results)
         return sum(cycles), sum(one.dram_bytes for one in results)
     return sum(one.value for one in results), sum(one.tcdm_bytes for one in results)

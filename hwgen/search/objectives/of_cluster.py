@@ -21,7 +21,10 @@ from hwgen.model.dram.counts import dram_counts
 from hwgen.model.dram.time import dram_ticks
 from hwgen.model.energy import DevicePrices, device_energy, prices_of_memories
 
-__all__ = ["CLUSTER_OBJECTIVES", "ClusterObjective", "cluster_objective"]
+__all__ = ["CLUSTER_OBJECTIVES", "CYCLES", "ClusterObjective", "cluster_objective"]
+
+CYCLES = "cycles"
+"""Name of the objective that loops around a tile do not tell: see `hwgen.search.cluster.least_cycles`."""
 
 Ints = NDArray[np.int64]
 _THOUSANDTHS = 1000

@@ -1,0 +1,82 @@
+"""What no schedule of a layer goes below in cycles on given hardware, whatever its loops, markers and tiles."""
+
+from dataclasses import dataclass
+from math import prod
+
+from hwgen.arch.bus import WORD_BYTES, beat_bytes
+from hwgen.arch.descriptor import PACKED_WORDS
+from hwgen.arch.dram import BLOCK_BYTES, Dram
+from hwgen.arch.requantisation import record_bytes
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Form, Layer
+from hwgen.ir.schedule import Bits
+from hwgen.model.nest.bounds import compulsory
+
+__all__ = ["CycleBound", "cycle_bound", "least_iterations"]
+
+MOVED = 4
+"""Descriptors of a program, at the least: of I, W, O and the biases."""
+
+
+@dataclass(frozen=True)
+class CycleBound:
+    """The bounds of what works at the same time; the largest of them bounds a schedule.
+
+    Members
+    -------
+    lanes : iterations of the busiest HWC, lanes that an edge leaves idle included.
+    ports : words of the HWCs' ports, each operand once.
+    dram : beats, of what is read or of what is written, or the time of the blocks; 0 without a cluster.
+    descriptors : beats of the least program; 0 without a cluster.
+    """
+
+    lanes: int
+    ports: int
+    dram: int = 0
+    descriptors: int = 0
+
+    @property
+    def cycles(self) -> int:
+        """What no schedule goes below."""
+        return max(self.lanes, self.ports, self.dram, self.descriptors)
+
+
+def least_iterations(layer: Layer, lanes: Lanes) -> int:
+    """Innermost iterations of a layer on such lanes, at the least; of tiles that cut lane vectors there are more.
+
+    No iteration covers more outputs than the lanes, and none crosses a border between groups. Of outputs that are a
+    multiple of the lanes apart on each axis, each needs iterations of its own.
+    """
+    sizes = layer.loop_extents | {"m": layer.outputs_per_group}
+    return layer.groups * prod(-(-size // lanes.along(dim)) for dim, size in sizes.items())
+
+
+def _of_all_forms(layer: Layer, lanes: Lanes) -> int:
+    """The same of the form of a layer that has the fewest; of more groups at once than lanes there are no fewer."""
+    numbers = (one for one in range(1, min(layer.groups, lanes.product) + 1) if layer.groups % one == 0)
+    return min(least_iterations(layer.in_form(Form(groups_at_once=one)), lanes) for one in numbers)
+
+
+def cycle_bound(layer: Layer, hardware: Hardware, bits: Bits | None = None) -> CycleBound:
+    """The bound of one layer, in whatever form it is run."""
+    layer = layer.of_network
+    bits, cluster = bits or Bits(), hardware.cluster
+    hwcs, ports = 1 if cluster is None else cluster.hwcs, hardware.ports
+    inputs, weights, outputs = (
+        compulsory(layer, bits).operand_bytes("I"),
+        bits.bytes_of("W", layer.weight_elements),
+        bits.bytes_of("O", layer.output_elements),
+    )
+    # Of several HWCs that read together, one reads for all.
+    words = max(-(-inputs // ports.input_bytes), -(-weights // ports.weight_bytes), -(-outputs // ports.output_bytes))
+    lanes = -(-_of_all_forms(layer, hardware.shape) // hwcs)
+    if cluster is None:
+        return CycleBound(lanes, words)
+    beat, timing = beat_bytes(cluster.axi_bits), cluster.dram or Dram()
+    read = inputs + weights + record_bytes(hardware.requantisation) * layer.output_channels
+    beats = max(-(-read // beat), -(-outputs // beat))
+    blocks = -(-(read + outputs) // BLOCK_BYTES) * timing.block_cycles
+    return CycleBound(
+        lanes, -(-words // hwcs), max(beats, int(blocks)), -(-MOVED * PACKED_WORDS * WORD_BYTES // beat)
+    )

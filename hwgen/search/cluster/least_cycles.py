@@ -1,0 +1,270 @@
+"""The schedule of fewest cycles on a cluster, whatever it moves; of those near the fewest, that of fewest bytes.
+
+*Candidates.* Every combination of steps of the loops around a tile has a least time: the lanes of the busiest HWC
+with the waste of edges, the DRAM with everything once, a price for each tile. In ascending order of these, the loops
+with the least estimate are found for each (`hwgen.search.cluster.outer_kernel.fastest`); this ends where nothing that
+is left can be among the best. The best of them, weighed with the words of the HWCs' ports, are spread over the HWCs
+in every way, with the nests of the HWCs of fewest cycles and of fewest bytes.
+
+*Judges.* A second estimate knows a schedule tile by tile: the HWCs by their exact model, transfers by bytes and runs.
+The exact model of the program times the first by it, then those that may take fewer cycles, then those that take as
+few for fewer bytes. Beside the cycles is a lower bound (`hwgen.model.cycle_bound`).
+
+*The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hwgen.arch.bus import beat_bytes
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import BLOCK_BYTES, Cluster, Dram, Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Bits, Schedule
+from hwgen.model.cluster.cluster_counts import dram_bytes
+from hwgen.model.cluster.placement import place
+from hwgen.model.cycle_bound import cycle_bound
+from hwgen.search.cluster.best_form import in_best_cluster_form
+from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
+from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
+from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
+from hwgen.search.cluster.optimal import ClusterResult, Judge
+from hwgen.search.cluster.outer_nest import OuterLoops, Rows
+from hwgen.search.cluster.outer_parts import tell
+from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
+from hwgen.search.core.space import Target
+from hwgen.search.least_need import require_room
+from hwgen.search.objectives.of_cluster import CYCLES, cluster_objective
+
+__all__ = ["NEAR", "Estimate", "search_least_cycles"]
+
+NEAR = 0.005
+"""The part by which cycles may exceed the fewest, for fewer bytes; and the bound, to end a search."""
+RANKED = 256
+"""Combinations of steps of least estimates that are weighed with the words of the ports."""
+MOST_TILES, MOST_ESTIMATED, MOST_JUDGED = 12, 24, 8
+TILE_CYCLES, MOVE_CYCLES = 100, 100
+"""About what a tile costs the HWCs, and the DMA, beyond their work."""
+SUM_CYCLES = 4
+"""About what it costs an HWC to store a partial sum in the TCDM and to resume it."""
+TILE_WORK, MOST_WORK = 500, 2_000_000
+"""What a tile is to the exact model, in beats of the DRAM; no more is timed after so many beats."""
+MOST_TILES_TIMED = 500
+SURE, GAINED = 0.001, 0.01
+"""The parts by which an estimate of cycles is believed, and by which fewer bytes are worth the time to tell."""
+GOALS: tuple[InnerGoal, ...] = ("cycles", "traffic")
+
+Estimate = Callable[[Schedule], float]
+"""About the cycles of a schedule; raises `InputError` where the hardware cannot run it."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A tile, loops around it that fit, its spread, and a first estimate."""
+
+    steps: dict[Dim, int]
+    loops: OuterLoops
+    spread: Spread
+    cycles: float
+    tiles: int
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A schedule with its estimate, its bytes and the plan that it is of."""
+
+    schedule: Schedule
+    plan: _Plan
+    estimate: float
+    dram_bytes: int
+    tcdm_bytes: int
+
+
+class _Search:
+    """One layer on one cluster."""
+
+    def __init__(self, layer: Layer, hardware: Hardware, bits: Bits) -> None:
+        self._layer, self._hardware, self._bits = layer, hardware, bits
+        self._cluster, self._target = hardware.cluster or Cluster(), Target.of(hardware)
+        objective = cluster_objective("dram-bytes", hardware)
+        self._levels = CostLevels(
+            layer, bits, self._cluster, self._target, objective, demand=None, max_tried=MAX_TRIED, spreads=True
+        )
+        self._inner = InnerNests(layer, hardware, bits)
+        timing = self._cluster.dram or Dram()
+        self._a_byte = max(1 / beat_bytes(self._cluster.axi_bits), timing.block_cycles / BLOCK_BYTES)
+
+    def plans(self) -> list[_Plan]:
+        """The spread tiles of least first estimates."""
+        space = self._levels.space
+
+        def work(rows: Rows) -> np.ndarray:
+            busy = space.iterations(rows) * space.taps(rows) + TILE_CYCLES * space.tiles(rows)
+            return np.asarray(busy + again * (space.parts(rows) - 1))
+
+        again = SUM_CYCLES * self._layer.output_elements / self._cluster.hwcs
+        price = np.array([self._a_byte, MOVE_CYCLES])
+        estimates, tiles, rows = space.fastest(RANKED, work, price)
+        if not len(estimates):
+            return []
+        hwcs, local = self._cluster.hwcs, self._hardware.budget
+        port = hwcs * min(self._target.ports.input_bytes, self._target.ports.weight_bytes)
+        fetched = space.estimated_fetches(rows, hwcs, local) / port
+        ranked = np.lexsort((estimates, np.maximum(estimates, np.where(np.isfinite(fetched), fetched, 0.0))))
+        plans: list[_Plan] = []
+        taken = 0
+        for number in ranked.tolist():
+            steps, loops = tiles[number]
+            if not self._levels.fits(self._levels.trial(steps, loops)):
+                continue
+            here = tuple(row[number : number + 1] for row in rows)
+            best, taps = space.iterations(here)[0], space.taps(here)[0]
+            for spread in spreads_of(steps, hwcs, self._levels.slices):
+                more = busiest_iterations(self._layer, steps, spread, self._target) - best
+                plans.append(
+                    _Plan(steps, loops, spread, float(estimates[number] + more * taps), int(space.tiles(here)[0]))
+                )
+            taken += 1
+            if taken == MOST_TILES:
+                break
+        return sorted(plans, key=lambda plan: plan.cycles)
+
+    def candidates(self, estimate: Estimate) -> list[_Candidate]:
+        """Schedules, by their second estimates."""
+        found: dict[object, _Candidate] = {}
+        plans = self.plans()
+        for number, plan in enumerate(plans):
+            tell(number / len(plans))
+            for schedule, tcdm_bytes in self._nests(plan):
+                if schedule.nest in found:
+                    continue
+                try:
+                    cycles = estimate(schedule)
+                except InputError:
+                    continue
+                found[schedule.nest] = _Candidate(schedule, plan, cycles, dram_bytes(schedule), tcdm_bytes)
+            if len(found) >= MOST_ESTIMATED:
+                break
+        return sorted(found.values(), key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
+
+    def _nests(self, plan: _Plan) -> Iterator[tuple[Schedule, int]]:
+        """The nests of the HWCs with their bytes at the TCDM."""
+        for goal in GOALS:
+            for spills in (True, False):
+                found = self._inner.best(plan.loops, plan.steps, plan.spread, spills=spills, goal=goal, vectors=True)
+                if found is None:
+                    break
+                if self._levels.fits(found[0]):
+                    yield found
+                    break
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A candidate, its utilisation by the judge, and its cycles."""
+
+    candidate: _Candidate
+    judged: float
+    cycles: float
+
+
+def _chosen(known: Sequence[_Timed]) -> _Timed:
+    """The one of fewest bytes of the DRAM, then of the TCDM, among those near the fewest cycles."""
+    most = (1 + NEAR) * min(one.cycles for one in known)
+    near = [one for one in known if one.cycles <= most]
+    return min(near, key=lambda one: (one.candidate.dram_bytes, one.candidate.tcdm_bytes, one.cycles))
+
+
+def _next(left: Sequence[_Candidate], known: Sequence[_Timed]) -> _Candidate | None:
+    """What is timed next: what may take fewer cycles than all, or as few for fewer bytes; None: nothing."""
+    if not known:
+        return min(left, key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
+    fewest, chosen = min(one.cycles for one in known), _chosen(known).candidate
+    faster = [one for one in left if one.estimate < fewest * (1 - SURE)]
+    if faster:
+        return min(faster, key=lambda one: (one.estimate, one.dram_bytes))
+    near = [one for one in left if one.estimate <= fewest * (1 + NEAR - SURE)]
+    least = (chosen.dram_bytes * (1 - GAINED), chosen.tcdm_bytes)
+    cheaper = [one for one in near if (one.dram_bytes, one.tcdm_bytes) < least]
+    return min(cheaper, key=lambda one: (one.dram_bytes, one.tcdm_bytes)) if cheaper else None
+
+
+def search_least_cycles(
+    layer: Layer,
+    hardware: Hardware,
+    *,
+    timed: Judge,
+    estimate: Estimate,
+    bits: Bits | None = None,
+) -> ClusterResult:
+    """The schedule of fewest cycles that is found.
+
+    Parameters
+    ----------
+    timed : says whether the hardware runs a schedule, and its utilisation by its cycles.
+    estimate : about its cycles, in less time.
+
+    On given lanes the layer is in the form of the fewest cycles. Raises `InputError` if none fits.
+    """
+
+    def search(one: Layer) -> ClusterResult:
+        return _search(one, hardware, timed=timed, estimate=estimate, bits=bits or Bits())
+
+    return in_best_cluster_form(layer, hardware, search)
+
+
+def _search(layer: Layer, hardware: Hardware, *, timed: Judge, estimate: Estimate, bits: Bits) -> ClusterResult:
+    """The schedule of a layer in the form that it has; see `search_least_cycles`."""
+    require_room([layer], hardware, bits)
+    started = time.perf_counter()
+    cluster, target = hardware.cluster or Cluster(), Target.of(hardware)
+    lanes = cluster.hwcs * hardware.shape.product
+    bound = cycle_bound(layer, hardware, bits).cycles
+    left, work, known = _Search(layer, hardware, bits).candidates(estimate), 0, list[_Timed]()
+    while left and len(known) < MOST_JUDGED and work < MOST_WORK:
+        one = _next(left, known)
+        if one is None:
+            break
+        tell(len(known) / MOST_JUDGED)
+        left.remove(one)
+        try:
+            judged = timed(one.schedule)
+        except InputError:
+            continue
+        work += one.dram_bytes // beat_bytes(cluster.axi_bits) + TILE_WORK * one.plan.tiles
+        known.append(_Timed(one, judged, layer.macs / (lanes * judged)))
+    if not known:
+        # What is fast needs more room than the rings have, or settings that the HWCs do not have.
+        near = search_fewest_cycles(layer, hardware, timed=timed, runs=timed, bits=bits, most_timed=MOST_TILES_TIMED)
+        share = near.judged or timed(near.schedule)
+        cycles = layer.macs / (lanes * share)
+        return replace(
+            near,
+            objective=CYCLES,
+            value=cycles,
+            unit=CYCLES,
+            judged=share,
+            slack=None,
+            bound=float(min(bound, cycles)),
+        )
+    best = _chosen(known)
+    plan, cycles = best.candidate.plan, best.cycles
+    iterations = busiest_iterations(layer, plan.steps, plan.spread, target)
+    return ClusterResult(
+        schedule=best.candidate.schedule,
+        objective=CYCLES,
+        value=cycles,
+        unit=CYCLES,
+        dram_bytes=best.candidate.dram_bytes,
+        tcdm_bytes=best.candidate.tcdm_bytes,
+        need=place(best.candidate.schedule).size,
+        utilisation=utilisation(layer, iterations, cluster.hwcs, target),
+        judged=best.judged,
+        complete=cycles <= bound * (1 + NEAR),
+        seconds=time.perf_counter() - started,
+        lanes=lanes,
+        bound=float(bound),
+    )
