@@ -8,6 +8,7 @@ checked hardware it is one way, and every call is a part of it::
     plan = hwgen.schedule(network, hw, buffer="1KiB")    # the best schedule of each layer
     plan.cycles, plan.bytes, plan.utilisation            # what the model says: the same as hwgen.predict(plan)
     result = hwgen.cosim(plan)                           # the RTL: result.equal, result.exact, result.difference
+    answer = hwgen.run("model.onnx", picture, hw)        # a quantised network: answer.outputs, answer.exact
     hwgen.generate(plan, "rtl_out/mine")                 # the Verilog, registers, a driver, programs
 """
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hwgen.api.predictions import predict as predict
     from hwgen.api.progress import progress as progress
     from hwgen.api.results import Difference as Difference
+    from hwgen.api.running import run as run
     from hwgen.api.scheduling.plan import Plan as Plan
     from hwgen.api.scheduling.request import schedule as schedule
 
@@ -48,6 +50,7 @@ _MODULES = {
     "load": "networks",
     "predict": "predictions",
     "progress": "progress",
+    "run": "running",
     "schedule": "scheduling.request",
 }
 """The module in `hwgen.api` of each name."""
@@ -67,6 +70,7 @@ __all__ = [
     "load",
     "predict",
     "progress",
+    "run",
     "schedule",
 ]
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import hwgen
+from tests.readers.integers.models import small
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 SIMULATING = ("hwgen.cosim(", "hwgen.run(")
@@ -75,5 +77,7 @@ def test_the_whole_page_prints_what_it_says(
 ) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
+    small(tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(1, 2, 5, 6)).astype(np.float32))
     run(list(blocks()), capsys)
     assert (tmp_path / "rtl" / "hwc.v").is_file()

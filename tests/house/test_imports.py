@@ -36,7 +36,7 @@ ROOMS["hwgen.papers"] = set(ROOMS)
 
 # Third-party package: the rooms that may import it.
 OWNERS: dict[str, set[str]] = {
-    "PIL": {"hwgen.cli"},
+    "PIL": {"hwgen.api"},
     "ai_edge_litert": {"hwgen.golden"},
     "altair": {"hwgen.report", "hwgen.studies"},
     "amaranth": {"hwgen.gateware", "hwgen.export"},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hwgen.cli.commands.network.pictures import Pixels, read_picture
+from hwgen.api.pictures import Pixels, read_picture
 from hwgen.ir.document import InputError
 from hwgen.ir.network.tensors import Tensor
 from tests.cli.command_line import Run, refused

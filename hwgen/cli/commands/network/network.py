@@ -6,12 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.api.arguments import claim_folder
+from hwgen.api.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.api.machines import read_hardware
-from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
-from hwgen.cli.commands.network.pictures import pixels_from
+from hwgen.api.pictures import pixels_from
+from hwgen.api.runtime import judgement, runtime_documents
 from hwgen.cli.console import Json, note, print_json, print_table, printable, progress
 from hwgen.cli.names import hardware_names
-from hwgen.golden.quantised.comparison import LITE_RT, ONNX_RUNTIME, Beside, run_beside
+from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware as Machine
 from hwgen.ir.network.graph import Graph
@@ -20,7 +21,7 @@ from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.placement import Placement, placement, plan_on, possible_placement
 from hwgen.readers.integers.reader import read_quantised
 
-__all__ = ["judgement", "network", "runtime_documents"]
+__all__ = ["network"]
 
 Model = Annotated[
     Path,
@@ -62,7 +63,6 @@ Hardware = Annotated[
         autocompletion=hardware_names,
     ),
 ]
-RUNTIME_KEYS = {ONNX_RUNTIME: "onnxruntime", LITE_RT: "litert"}
 Tensors = Annotated[bool, typer.Option("--tensors", help="Write every tensor of the first image, too.")]
 
 
@@ -177,23 +177,6 @@ def _print_run(beside: Beside) -> None:
         typer.echo(printable(line))
 
 
-def judgement(beside: Beside) -> list[str]:
-    """What differs from ONNX Runtime and why, in lines; how far the outputs differ, end to end."""
-    found = [f"{one.name}: {one.apart or one.different} elements: {one.why}" for one in beside.unlike if one.why]
-    if not beside.holds:
-        found.append(
-            f"Wrong: more differs from {beside.runtime} than the roundings of ties explain (docs/networks.md)"
-        )
-    if beside.fused:
-        found.append(
-            f"ONNX Runtime alone makes {beside.fused} elements otherwise: its optimiser leaves out quantisers"
-        )
-    return found + [
-        f"output {name}: {one.equal:.2%} equal end to end, largest difference {one.largest:g}"
-        for name, one in beside.differences.items()
-    ]
-
-
 def _percent(part: int, whole: int) -> str:
     return f"{part / max(whole, 1):.2%}"
 
@@ -224,37 +207,4 @@ def _as_data(graph: Graph, node: Node, place: Placement) -> dict[str, Any]:
         "bytes": graph.bytes_of(node),
         "runs_on": "hardware" if node.name in place.here else "host",
         "reason": place.reasons.get(node.name),
-    }
-
-
-def runtime_documents(beside: Beside | None) -> dict[str, Any]:
-    """The comparison as plain data, under the key of what the integer reference was compared with."""
-    whole = None if beside is None else _runtime_document(beside)
-    key = "onnxruntime" if beside is None else RUNTIME_KEYS[beside.runtime]
-    return {"onnxruntime": None, key: whole}
-
-
-def _runtime_document(beside: Beside) -> dict[str, Any]:
-    whole = beside.whole
-    return {
-        "equal": whole.equal,
-        "largest_difference": whole.largest,
-        "ties": whole.ties,
-        "apart": whole.apart,
-        "fused": beside.fused,
-        "holds": beside.holds,
-        "nodes": [
-            {
-                "name": one.name,
-                "elements": one.elements,
-                "different": one.different,
-                "ties": one.ties,
-                "apart": one.apart,
-                "largest_difference": one.largest,
-            }
-            for one in beside.agreements
-        ],
-        "end_to_end": {
-            name: {"equal": one.equal, "largest_difference": one.largest} for name, one in beside.differences.items()
-        },
     }

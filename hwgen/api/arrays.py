@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.cli.commands.network.pictures import Pixels, is_picture, read_picture
-from hwgen.cli.console import note
+from hwgen.api.pictures import Pixels, is_picture, read_picture
+from hwgen.api.progress import note
 from hwgen.golden.quantised.comparison import Beside
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.names import safe_name

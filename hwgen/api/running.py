@@ -1,0 +1,375 @@
+"""Quantised networks in the simulated hardware: layers with weights there, the others on the host."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.device.result import LayerResult, NodeResult
+from cosim.network.on_cluster import RanProgram, run_clustered
+from cosim.network.on_hwc import RanLayer, network_values, run_network
+from hwgen.api.arguments import claim_folder
+from hwgen.api.arrays import random_inputs, read_inputs, write_arrays
+from hwgen.api.cosimulation import Checked, tell_wait
+from hwgen.api.machines import HardwareLike, hardware
+from hwgen.api.networks import Network
+from hwgen.api.pictures import pixels_from
+from hwgen.api.progress import note, steps
+from hwgen.api.runtime import runtime_documents
+from hwgen.api.session import call
+from hwgen.golden.quantised.comparison import Beside, run_beside
+from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.network.graph import Graph
+from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.hwc_plan import NetworkPlan
+from hwgen.lower.network.layers import refusals, weighted
+from hwgen.lower.network.placement import Placement, placement, plan_on
+from hwgen.model.system.times import QueueName
+from hwgen.readers.integers.reader import read_quantised
+from hwgen.report.run.page import run_page
+from hwgen.tools.toolchain import Simulator
+
+__all__ = ["Inputs", "NetworkRun", "RunRequest", "run"]
+
+Inputs = str | PathLike[str] | NDArray | Mapping[str, NDArray] | Sequence[str]
+"""Inputs of a network: an array or a file; several by name, as a mapping of arrays or as ``NAME=FILE``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NetworkRun(Checked):
+    """A run: the network, what ran where, and ONNX Runtime, or LiteRT, on the same inputs.
+
+    Members
+    -------
+    outputs : of the model, as they follow from the hardware.
+    files : the file of each output; empty without a folder.
+    ran : the layers that the hardware ran, with everything predicted and measured.
+    programs : of a cluster, what ran as one.
+    beside : the integer reference, and its comparison.
+    """
+
+    graph: Graph
+    plan: NetworkPlan | ClusterPlan
+    place: Placement
+    ran: Sequence[RanLayer]
+    beside: Beside
+    outputs: Mapping[str, NDArray]
+    files: Mapping[str, str]
+    programs: Sequence[RanProgram] = ()
+
+    @property
+    def host(self) -> list[str]:
+        """Names of the nodes that the hardware did not run."""
+        return [node.name for node in self.place.host(self.graph)]
+
+    @property
+    def both_cycles(self) -> tuple[int, int]:
+        """Predicted and measured cycles, of all layers and images; of a cluster, of whole programs."""
+        results: Sequence[RanProgram | LayerResult | NodeResult] = self.programs or [one.result for one in self.ran]
+        return sum(one.predicted_cycles for one in results), sum(one.cycles for one in results)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the layers that ran, of all images, as the model has them."""
+        return sum(one.node.macs for one in self.ran)
+
+    @property
+    def zeros(self) -> dict[str, float]:
+        """The part of each node's multiplications that the model's operator does not have."""
+        return {one.node.name: one.zero_share for one in self.plan.layers if one.zero_share}
+
+    @property
+    def utilisation(self) -> float:
+        """Multiply-accumulates by what the multipliers could have done while the layers ran."""
+        lanes = (
+            self.plan.lanes
+            if isinstance(self.plan, ClusterPlan)
+            else self.plan.layers[0].program.schedule.lanes.product
+        )
+        return self.macs / max(self.both_cycles[1] * lanes, 1)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all checks hold, in the hardware and against ONNX Runtime."""
+        passed = all(one.passed for one in self.ran) and all(one.passed for one in self.programs)
+        return passed and self.beside.holds and not self.strayed
+
+    @property
+    def strayed(self) -> list[str]:
+        """Outputs that do not follow from the hardware as they do from the integer reference."""
+        wanted = self.beside.outputs
+        return [name for name, made in self.outputs.items() if not np.array_equal(made, wanted[name], equal_nan=True)]
+
+    @property
+    def exact(self) -> bool:
+        """Whether what the RTL left in memory is the integer reference's, in every element."""
+        return all(one.exact for one in self.ran)
+
+    @property
+    def equal(self) -> bool:
+        """Whether every count that was measured is the predicted one."""
+        return all(one.result.equal for one in self.ran)
+
+    @property
+    def cycles(self) -> int:
+        """Measured cycles, of all layers and images; of a cluster, of whole programs."""
+        return self.both_cycles[1]
+
+    @property
+    def energy(self) -> float | None:
+        """Energy in pJ of what was measured; None where nothing says what an access costs."""
+        found = self.document()["energy"]
+        return None if found is None else float(found["measured"])
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Everything that is wrong, a line each."""
+        lines = [f"{one.result.layer}: {line}" for one in self.ran for line in one.result.failures]
+        lines += [line for one in self.programs for line in one.failures]
+        lines += [
+            f"{one.node.name}: {one.different} elements differ from the integer reference of the network"
+            for one in self.ran
+            if one.different
+        ]
+        return (*lines, *(f"output {name}: not as the integer reference has it" for name in self.strayed))
+
+    def document(self) -> dict[str, Any]:
+        """The document that ``hwgen run --json`` prints."""
+        return _document(self)
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row a layer and image."""
+        return [
+            {
+                "layer": one.node.name,
+                "image": one.image,
+                "equal": one.result.equal,
+                "exact": one.exact,
+                "cycles": one.result.cycles,
+                "predicted_cycles": one.result.predicted_cycles,
+                "utilisation": one.result.utilisation,
+            }
+            for one in self.ran
+        ]
+
+    def summary(self) -> str:
+        """The checks, and the sums."""
+        checks = "all counts equal, all outputs exact" if self.passed else f"NOT EQUAL: {self.difference}"
+        return f"Run of {self.graph.name}: {len(self.plan.layers)} layers, {checks}; {self.cycles:,} cycles"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What network is to run on what; see `run`."""
+
+    model: str | PathLike[str]
+    hardware: HardwareLike
+    given: Inputs | None = None
+    mean: str | None = None
+    std: str | None = None
+    seed: int | None = None
+    output: Path | None = None
+    simulator: Simulator = "verilator"
+    jobs: int = 1
+    resident: bool = False
+
+    @call
+    def answer(self) -> NetworkRun:
+        """Run it; write outputs, operands of the layers and a page where a folder is given."""
+        files = _files(self.given)
+        if bool(files or _arrays_given(self.given)) == (self.seed is not None):
+            raise InputError("--input, --seed: expected one of them")
+        pixels = pixels_from(self.mean, self.std, files)
+        claim_folder(self.output)
+        machine = hardware(self.hardware)
+        if machine.cluster is not None and self.simulator != "verilator":
+            raise InputError("--sim: expected verilator with a cluster")
+        if machine.cluster is None and self.resident:
+            raise InputError(f"--resident: expected a cluster, got the HWC {machine.name}")
+        model = Path(self.model)
+        note(f"reading {model}")
+        graph = read_quantised(model)
+        if graph.together:
+            note(f"the first axis is no batch of images: {graph.together}")
+        if files:
+            arrays = read_inputs(graph, files, pixels)
+        else:
+            arrays = _arrays(graph, self.given) if _arrays_given(self.given) else random_inputs(graph, self.seed or 0)
+        where = files[0].rpartition("=")[2] if files else str(model)
+        if self.output is None:
+            with TemporaryDirectory(prefix="hwgen-") as folder:
+                return self._ran(model, graph, machine, arrays, where, Path(folder))
+        return self._ran(model, graph, machine, arrays, where, self.output)
+
+    def _ran(
+        self, model: Path, graph: Graph, machine: Hardware, arrays: dict[str, NDArray], where: str, folder: Path
+    ) -> NetworkRun:
+        count = checked_inputs(graph, arrays, where)
+        with steps(len(weighted(graph)), "scheduling") as step:
+            plan = plan_on(graph, machine, step, resident=self.resident)
+        if not plan.layers:
+            why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
+            raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
+        beside = run_beside(model, graph, arrays, where)
+        tensors = [execute(graph, image) for image in images(graph, arrays, count)]
+        note(f"{self.simulator}: {len(plan.layers)} layers")
+        programs: list[RanProgram] = []
+        with steps(len(plan.layers) * count, "cosimulating") as step:
+            if isinstance(plan, ClusterPlan):
+                programs, values = run_clustered(
+                    graph, plan, tensors, folder / "layers", tell=tell_wait, progress=step
+                )
+                ran = [layer for program in programs for layer in program.layers]
+            else:
+                ran = run_network(
+                    plan, tensors, folder / "layers", simulator=self.simulator, jobs=self.jobs, tell=tell_wait,
+                    progress=step,
+                )  # fmt: skip
+                values = [
+                    network_values(graph, one, [layer for layer in ran if layer.image == at])
+                    for at, one in enumerate(tensors)
+                ]
+        outputs = {name: joined([outside(graph, name, one) for one in values]) for name in graph.outputs}
+        files: dict[str, str] = {}
+        if self.output is not None:
+            files = write_arrays(self.output, replace(beside, outputs=outputs), tensors=False)
+        found = NetworkRun(graph, plan, placement(graph, plan, machine), ran, beside, outputs, files, programs)
+        if self.output is not None:
+            write_atomically(self.output / "run.html", run_page(found.document(), machine.name).encode())
+        return found
+
+
+def run(
+    model: str | PathLike[str] | Network,
+    inputs: Inputs | None,
+    hardware: HardwareLike,
+    *,
+    output: str | PathLike[str] | None = None,
+    mean: str | None = None,
+    std: str | None = None,
+    seed: int | None = None,
+    simulator: Simulator = "verilator",
+    jobs: int = 1,
+    resident: bool = False,
+) -> NetworkRun:
+    """Run a quantised network: its layers with weights in the simulated hardware, the others on the host.
+
+    Every output is compared with the integer reference, every count with the model, and the reference with ONNX
+    Runtime, or with LiteRT for TFLite.
+
+    Parameters
+    ----------
+    model : the model's file, or what `load` made of it.
+    inputs : an array, or the file of one or of a picture; several by name; None: random ones of this ``seed``.
+    hardware : the HWC or the cluster, with requantisation scaled.
+    output : folder for the outputs, the layers' operands, and a page.
+    mean, std : of a picture's pixels the network's numbers are (pixel - mean) / std, as text, such as ``"127.5"``.
+    simulator, jobs : as in `cosim`.
+    resident : on a cluster: maps that fit stay in the TCDM from node to node.
+    """
+    return RunRequest(
+        model=model.given if isinstance(model, Network) else model, hardware=hardware, given=inputs, mean=mean,
+        std=std, seed=seed, output=None if output is None else Path(output), simulator=simulator, jobs=jobs,
+        resident=resident,
+    ).answer()  # fmt: skip
+
+
+def _files(given: Inputs | None) -> list[str]:
+    """The files among inputs; none where they are arrays."""
+    match given:
+        case str() | PathLike():
+            return [str(given)]
+        case list() | tuple():
+            return [str(one) for one in given]
+    return []
+
+
+def _arrays_given(given: Inputs | None) -> bool:
+    return given is not None and not isinstance(given, str | PathLike | list | tuple)
+
+
+def _arrays(graph: Graph, given: object) -> dict[str, NDArray]:
+    """Arrays by the name of the input."""
+    if isinstance(given, Mapping):
+        unknown = [str(name) for name in given if name not in graph.inputs]
+        if unknown or len(given) < len(graph.inputs):
+            raise InputError(f"inputs: expected {', '.join(graph.inputs)}, got {', '.join(map(str, given))}")
+        return {name: np.asarray(array) for name, array in given.items()}
+    if len(graph.inputs) != 1:
+        raise InputError(f"inputs: expected an array for each of {', '.join(graph.inputs)}, got one")
+    return {graph.inputs[0]: np.asarray(given)}
+
+
+def _programs_document(done: NetworkRun) -> dict[str, Any]:
+    """What only a cluster has."""
+    if not isinstance(done.plan, ClusterPlan):
+        return {}
+    rooms = done.plan.rooms
+    return {
+        "programs": [
+            {
+                "image": one.image,
+                "layers": [layer.node.name for layer in one.layers],
+                "cycles": {"predicted": one.predicted_cycles, "measured": one.cycles},
+                "predicted": asdict(one.predicted),
+                "measured": asdict(one.measured),
+                "busy": {"predicted": _rounded(one.predicted_busy), "measured": dict(one.busy)},
+                "passed": one.passed,
+                "failures": list(one.failures),
+            }
+            for one in done.programs
+        ],
+        "dram": {
+            "peak": rooms.peak,
+            "bound": rooms.bound,
+            "parameters": done.plan.parameters.size,
+            "size": done.plan.size,
+        },
+        "resident": done.plan.resident_data(),
+    }
+
+
+def _rounded(busy: Mapping[QueueName, float]) -> dict[str, int]:
+    return {queue: round(cycles) for queue, cycles in busy.items()}
+
+
+def _document(done: NetworkRun) -> dict[str, Any]:
+    predicted, measured = done.both_cycles
+    layers = [
+        {
+            "node": one.node.name,
+            "kind": one.node.label,
+            "shape": list(one.node.shape),
+            "image": one.image,
+            "exact": one.exact,
+            **one.result.as_json(),
+        }
+        for one in done.ran
+    ]
+    busy = [each for program in done.programs for each in program.layers_busy]
+    for layer, cycles in zip(layers, busy, strict=bool(busy)):
+        layer["busy"] = {"predicted": _rounded(cycles)}
+    energies = [layer["energy"] for layer in layers]
+    return {
+        "network": done.graph.name,
+        "outputs": done.files,
+        "exact": all(one.exact for one in done.ran),
+        "host": done.host,
+        "refused": refusals(done.graph, done.plan.refused),
+        "zeros": {name: round(share, 4) for name, share in done.zeros.items()},
+        **runtime_documents(done.beside),
+        "layers": layers,
+        "cycles": {"predicted": predicted, "measured": measured},
+        "utilisation": round(done.utilisation, 4),
+        **_programs_document(done),
+        "energy": None
+        if None in energies
+        else {source: sum(one[source]["total"] for one in energies) for source in ("predicted", "measured")},
+    }

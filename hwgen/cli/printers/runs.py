@@ -1,0 +1,104 @@
+"""Runs of networks as tables."""
+
+import typer
+
+from hwgen.api.running import NetworkRun
+from hwgen.api.runtime import judgement
+from hwgen.cli.console import print_cycles_note, print_table, printable
+from hwgen.cli.printers.cosimulations import print_failures
+from hwgen.ir.network.kinds import View
+from hwgen.lower.network.cluster_plan import ClusterPlan
+
+__all__ = ["print_run"]
+
+
+def print_run(done: NetworkRun) -> None:
+    """Print layers, programs, and what was compared."""
+    levels = [level for level in ("dram", "tcdm") if level in done.ran[0].result.predicted.levels()]
+    rows: list[list[object]] = [
+        [
+            one.node.name,
+            one.image,
+            *(
+                counts.total_with_bias(level)
+                for level in levels
+                for counts in (one.result.predicted, one.result.measured)
+            ),
+            one.result.predicted_cycles,
+            one.result.cycles,
+            one.result.utilisation,
+            one.result.equal,
+            one.exact,
+        ]
+        for one in done.ran
+    ]
+    bytes_of = [f"{level} bytes {source}" for level in levels for source in ("predicted", "measured")]
+    columns = ["layer", "image", *bytes_of, "cycles predicted", "cycles",
+               "MAC utilisation", "counts equal", "output exact"]  # fmt: skip
+    print_table("Layers in the hardware", columns, rows, wide=["image"])
+    print_cycles_note()
+    print_failures([one.result for one in done.ran])
+    for one in done.ran:
+        if one.different:
+            typer.echo(f"{one.node.name}: {one.different} elements differ from the integer reference of the network")
+    _print_programs(done)
+    share, _ = done.graph.share(done.place.here)
+    typer.echo(
+        f"{len(done.plan.layers)} layers, {share:.2%} of all MACs: {done.cycles:,} cycles "
+        f"({done.both_cycles[0]:,} predicted), MAC utilisation {done.utilisation:.3f}"
+    )
+    labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
+    for name, share in done.zeros.items():
+        typer.echo(f"{labels[name]} {name}: {share:.0%} of its multiplications are not the model's own")
+    for name in (name for name in done.host if name in labels):
+        reason = done.place.reasons.get(name)
+        typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
+    whole = done.beside.whole
+    typer.echo(
+        f"The integer reference against {done.beside.runtime}: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
+        f"largest difference {whole.largest:g}"
+    )
+    for line in judgement(done.beside):
+        typer.echo(printable(line))
+    for name in done.strayed:
+        typer.echo(printable(f"output {name}: it does not follow from the hardware as from the integer reference"))
+
+
+def _print_programs(done: NetworkRun) -> None:
+    if not isinstance(done.plan, ClusterPlan):
+        return
+    rows: list[list[object]] = [
+        [
+            number,
+            one.image,
+            len(one.layers),
+            one.predicted.bytes,
+            one.measured.bytes,
+            one.predicted_cycles,
+            one.cycles,
+            one.passed,
+        ]
+        for number, one in enumerate(done.programs)
+    ]
+    columns = [
+        "program",
+        "image",
+        "layers",
+        "bytes predicted",
+        "bytes measured",
+        "cycles predicted",
+        "cycles",
+        "passed",
+    ]
+    print_table("Programs: one start and one interrupt each", columns, rows)
+    for one in done.programs:
+        for failure in one.failures:
+            typer.echo(failure)
+    rooms, kept = done.plan.rooms, done.plan.kept
+    if kept:
+        stored = sum(one.stored for one in kept.values())
+        typer.echo(f"{len(kept)} feature maps stay in the TCDM, {stored} of them stored, too")
+    typer.echo(
+        f"DRAM: feature maps {rooms.peak:,} bytes at most, at least {rooms.bound:,}; "
+        f"weights and biases {done.plan.parameters.size:,}; all {done.plan.size:,}"
+    )
