@@ -73,6 +73,12 @@ class Network(Answer):
         """Multiply-accumulates of all rows."""
         return self.totals.macs
 
+    def require_all_nodes(self) -> None:
+        """Raise `InputError` if nodes of a model have no row."""
+        if self.table.left_out:
+            lost = replace(self.table.coverage(), left_out=self.table.left_out).lost
+            raise InputError(f"{self.given}: no layer for {lost}; --partial leaves it out")
+
     def document(self) -> dict[str, Any]:
         """The document that ``hwgen layers --json`` prints."""
         return {

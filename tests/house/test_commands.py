@@ -22,8 +22,6 @@ NOT_YET = {
     "commands/design.py",
     "commands/design_clusters.py",
     "commands/doctor.py",
-    "commands/layers.py",
-    "commands/network/network.py",
     "commands/pack.py",
     "commands/synth.py",
     "console.py",

@@ -80,4 +80,4 @@ def test_the_whole_page_prints_what_it_says(
     small(tmp_path / "model.onnx")
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(1, 2, 5, 6)).astype(np.float32))
     run(list(blocks()), capsys)
-    assert (tmp_path / "rtl" / "hwc.v").is_file()
+    assert len(list((tmp_path / "rtl").rglob("hwc.v"))) == 2

@@ -1,0 +1,70 @@
+"""Quantised networks as tables."""
+
+import typer
+
+from hwgen.api.quantised import QuantisedNetwork
+from hwgen.api.runtime import judgement
+from hwgen.cli.console import print_table, printable
+from hwgen.golden.quantised.comparison import Beside
+
+__all__ = ["print_quantised"]
+
+
+def print_quantised(found: QuantisedNetwork) -> None:
+    """Print the nodes, where each runs, and what was compared."""
+    graph, place, beside = found.graph, found.place, found.beside
+    whole = graph.work()
+    rows: list[list[object]] = [
+        [
+            node.name,
+            node.label,
+            "x".join(map(str, node.shape)),
+            node.macs,
+            graph.bytes_of(node),
+            _percent(node.macs, whole.macs),
+            "hardware" if node.name in place.here else "host",
+        ]
+        for node in graph.nodes
+    ]
+    rows.append([f"{len(graph.nodes)} nodes", "", "", whole.macs, whole.bytes, "", ""])
+    columns = ["node", "kind", "output", "MACs", "bytes", "of all MACs", "runs on"]
+    print_table(graph.name, columns, rows, wide=["of all MACs", "output"])
+    macs, moved = graph.share(place.here)
+    typer.echo(
+        f"hardware can run {macs:.2%} of all MACs and {moved:.2%} of all bytes that nodes read and write: "
+        f"{place.hardware}"
+    )
+    for node in place.host(graph):
+        if node.name in place.reasons:
+            name, share = (node.covers or (node.name,))[0], _percent(node.macs, whole.macs)
+            typer.echo(printable(f"host: {node.label} {name} ({place.reasons[node.name]}), {share} of all MACs"))
+    if beside is not None:
+        _print_run(beside)
+
+
+def _print_run(beside: Beside) -> None:
+    rows: list[list[object]] = [
+        [one.name, one.kind, one.elements, one.different, one.ties, one.apart, f"{one.largest:g}", f"{one.equal:.4%}"]
+        for one in beside.unlike
+    ]
+    whole = beside.whole
+    rows.append(
+        [
+            "all nodes",
+            "",
+            whole.elements,
+            whole.different,
+            whole.ties,
+            whole.apart,
+            f"{whole.largest:g}",
+            f"{whole.equal:.4%}",
+        ]
+    )
+    columns = ["node", "kind", "elements", "different", "ties", "apart", "largest", "equal"]
+    print_table(f"nodes that differ from {beside.runtime}'s", columns, rows)
+    for line in judgement(beside):
+        typer.echo(printable(line))
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / max(whole, 1):.2%}"
