@@ -97,8 +97,10 @@ class VectorStrips(wiring.Component):
                         place.eq(self.strip.outputs),
                     ]
         columns = Cat(before, now.columns)
+        # The last column of a window is in the later strip.
         inside = [
-            Mux((first <= i) & (last >= i), columns.word_select(i, 8).as_signed(), LOWEST) for i in range(2 * size)
+            Mux((first <= i) & (last >= i if i > size else 1), columns.word_select(i, 8).as_signed(), LOWEST)
+            for i in range(2 * size)
         ]
         m.d.comb += self.maximum.eq(joined(inside, larger))
         return m
