@@ -1,6 +1,8 @@
 """The page on Python: its blocks run from first to last in one namespace, and print what the page says."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,3 +83,16 @@ def test_the_whole_page_prints_what_it_says(
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(1, 2, 5, 6)).astype(np.float32))
     run(list(blocks()), capsys)
     assert len(list((tmp_path / "rtl").rglob("hwc.v"))) == 2
+
+
+@pytest.mark.nightly
+def test_a_script_that_uses_it_is_checked_by_mypy(tmp_path: Path) -> None:
+    """The page as a user's script: strictly, with no settings but mypy's own. What is no name of a plan is found."""
+    code = "\n".join(block.code for block in blocks())
+    (tmp_path / "script.py").write_text(code, encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(f"{code}\nplan.bites", encoding="utf-8")
+    for name, status in (("script.py", 0), ("wrong.py", 1)):
+        command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), name]
+        answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert answer.returncode == status, answer.stdout
+    assert '"Plan" has no attribute "bites"' in answer.stdout
