@@ -4,7 +4,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-NAMES = ("squeezenet", "digits", "face")
+NAMES = ("squeezenet", "mlperf_tiny", "digits", "face")
 """The longest first. SqueezeNet and the face take the same wheel, so they do not begin together."""
 
 

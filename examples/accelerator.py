@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HARDWARE", "RESULTS", "Record", "chosen_hardware", "hwgen", "judge", "on_a_cluster"]
+__all__ = ["HARDWARE", "RESULTS", "Record", "chosen_hardware", "dram_bytes", "hwgen", "judge", "on_a_cluster"]
 
 RESULTS = Path("results") / "examples"
 HARDWARE = Path(__file__).resolve().parents[1] / "schedules" / "hardware"
@@ -20,7 +20,7 @@ HARDWARE = Path(__file__).resolve().parents[1] / "schedules" / "hardware"
 CYCLES = 0.05
 """The part by which a layer's cycles may differ from the predicted ones."""
 EQUAL = 0.999
-"""The part of elements that must be ONNX Runtime's."""
+"""The part of elements that must be ONNX Runtime's, or LiteRT's."""
 
 
 class Record:
@@ -81,9 +81,10 @@ def judge(record: Record, run: dict[str, Any]) -> None:
     """Mark what must hold of a document of ``hwgen run``, and say what it took."""
     layers, programs = run["layers"], run.get("programs", [])
     far = _judge_counts(record, run)
-    there = run["onnxruntime"]
+    there = run["onnxruntime"] or run["litert"]
+    runtime = "ONNX Runtime" if run["onnxruntime"] else "LiteRT"
     record.mark(
-        f"{there['equal']:.4%} of all elements are ONNX Runtime's (from {EQUAL:.1%} on), largest difference "
+        f"{there['equal']:.4%} of all elements are {runtime}'s (from {EQUAL:.1%} on), largest difference "
         f"{there['largest_difference']} (up to 1)",
         there["equal"] >= EQUAL and there["largest_difference"] <= 1,
     )
@@ -125,7 +126,7 @@ def on_a_cluster(
     folder = record.folder / name
     run = hwgen(*command, "--hardware", HARDWARE / file, "-o", folder)
     record.say(f"  {name}, on {file}:")
-    far, cycles, moved = _judge_counts(record, run), run["cycles"], _dram_bytes(run)
+    far, cycles, moved = _judge_counts(record, run), run["cycles"], dram_bytes(run)
     same = all(np.array_equal(np.load(folder / run["outputs"][one]), array) for one, array in outputs.items())
     record.mark("outputs are those of the first run", same)
     stay = run["resident"].values()
@@ -169,7 +170,7 @@ def _wrong(ran: dict[str, Any]) -> float:
     return abs(float(cycles["measured"] / cycles["predicted"]) - 1)
 
 
-def _dram_bytes(run: dict[str, Any]) -> int:
+def dram_bytes(run: dict[str, Any]) -> int:
     """What a cluster moved at the DRAM: operands of all layers, and the programs."""
     layers = sum(one["total_with_bias"] for one in run["layers"])
     return int(layers + sum(one["measured"]["bytes"] for one in run["programs"]))

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from examples.accelerator import Record, chosen_hardware, hwgen, judge, on_a_cluster
-from examples.face.converter import converted
 from examples.face.detection import SIZE, Face, faces, overlap
-from examples.face.flatbuffer import read
 from examples.quantising import quantise
 from examples.wheels import BLAZEFACE, FACES, picture
+from hwgen.readers.tflite.conversion import as_onnx
 
 MEAN = DEVIATION = 127.5
 """Pixels of 0 to 255 as the network takes them: -1 to 1."""
@@ -32,7 +31,7 @@ def main() -> int:
     hardware = chosen_hardware("hwc_16.yaml")
     record = Record("face")
     floats = record.folder / "blazeface_float.onnx"
-    onnx.save(converted(read(BLAZEFACE.path()), "blazeface"), floats)
+    onnx.save(as_onnx(BLAZEFACE.path()), floats)
     model = quantise(floats, record.folder / "blazeface.onnx", [{"input": one} for one in _calibrating()])
     astronaut = picture("astronaut.png")
     session = onnxruntime.InferenceSession(floats, providers=["CPUExecutionProvider"])
@@ -71,7 +70,7 @@ def _only(found: list[Face], source: str) -> Face:
 def _pixels(image: Image.Image) -> NDArray[np.float32]:
     """A picture as the network's input, as `hwgen run` makes it of a picture's file."""
     small = image.convert("RGB").resize((SIZE, SIZE), Image.Resampling.BILINEAR)
-    return ((np.asarray(small, np.float32) - MEAN) / DEVIATION).transpose(2, 0, 1)[None].astype(np.float32)
+    return ((np.asarray(small, np.float32) - MEAN) / DEVIATION)[None].astype(np.float32)
 
 
 def _calibrating() -> list[NDArray[np.float32]]:

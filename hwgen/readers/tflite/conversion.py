@@ -22,6 +22,7 @@ __all__ = ["Place", "as_onnx", "is_tflite", "places", "same_padding"]
 OPSET = 17
 FORMAT = 8
 """Version of ONNX's file format."""
+QUANTISERS = ("QuantizeLinear", "DequantizeLinear")
 TO_PLANES, FROM_PLANES = (0, 3, 1, 2), (0, 2, 3, 1)
 """Orders of the axes for a transposition."""
 MAP = 4
@@ -112,6 +113,7 @@ class _Conversion:
         self.path, self.graph = path, graph
         self._onnx = onnx
         self._label = ""
+        self._named: set[str] = set()
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
         self._numbers: dict[int, str] = {}
@@ -226,8 +228,10 @@ class _Conversion:
     # --- nodes ---
 
     def add(self, kind: str, inputs: Sequence[str], output: str, **settings: Any) -> str:
-        """A new node; the name of its output."""
-        self._nodes.append(self._onnx.helper.make_node(kind, inputs, [output], self._label, **settings))
+        """A new node; the name of its output. The first of an operator is called as what that makes."""
+        name = "" if kind in QUANTISERS or self._label in self._named else self._label
+        self._named.add(name)
+        self._nodes.append(self._onnx.helper.make_node(kind, inputs, [output], name, **settings))
         return output
 
     def enter(self, at: int) -> None:
@@ -340,7 +344,9 @@ class _Conversion:
         )  # fmt: skip
         made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=FORMAT)
         self._check_shapes(made)
-        for value in made.graph.input:
+        for value, at in zip(made.graph.output, dict.fromkeys(self.graph.outputs), strict=True):
+            value.CopyFrom(self._value(at))
+        for value in (*made.graph.input, *made.graph.output):
             dims = value.type.tensor_type.shape.dim
             if len(dims) > 1 and dims[0].dim_value == 1:  # images are treated apart: TFLite takes them one by one
                 dims[0].dim_param = "images"

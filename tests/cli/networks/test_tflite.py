@@ -42,6 +42,16 @@ def test_layers_and_what_to_type(run: Run, model: Path) -> None:
     refused(run("predict", model), "expected YAML, got a TFLite model", "hwgen schedule MODEL.tflite -o DIR")
 
 
+@pytest.mark.nightly
+@pytest.mark.icarus
+def test_sums_round_twice_in_the_hardware(run: Run, model: Path, tmp_path: Path) -> None:
+    command = ("run", model, "--hardware", "hwc_16", "--sim", "icarus", "--seed", "1", "-o", tmp_path / "out")
+    document = run(*command, "--json").json
+    assert document["exact"]
+    assert document["litert"]["holds"]
+    assert all(layer["exact"] and layer["equal"] for layer in document["layers"])
+
+
 @pytest.mark.parametrize("command", ["network", "layers", "schedule"])
 def test_a_broken_file(run: Run, model: Path, tmp_path: Path, command: str) -> None:
     broken = tmp_path / "broken.tflite"

@@ -1,0 +1,1 @@
+"""The four networks of MLPerf Tiny: published models where they are, else the same shapes with random weights."""
