@@ -76,7 +76,7 @@ def test_every_command_is_on_the_page(run: Run, monkeypatch: pytest.MonkeyPatch)
     printed = run("--help").out
     assert [one.name for one in commands()]
     assert all(one.name in printed for one in commands())
-    lines = [line.strip("│ \n") for line in printed.partition("Commands")[2].splitlines()]
+    lines = [line.strip("│ \n") for line in printed.partition("Options")[2].splitlines()]
     named = {line.split()[0] for line in lines if line and line[0].islower() and "  " in line}
     assert {one.name for one in commands()} == named
 
