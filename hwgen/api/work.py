@@ -29,9 +29,10 @@ from hwgen.model.cluster.levels import is_for_cluster
 from hwgen.model.nest.one_level import predict
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Balance, Result
-from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
+from hwgen.search.hwc.balanced import ANY_TRAFFIC, TRAFFIC_SLACK, BalancedRequest
 from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared, number_of_steps
 from hwgen.search.hwc.shared import Shared
+from hwgen.search.objectives.of_cluster import CYCLES
 
 __all__ = [
     "SHARED",
@@ -55,7 +56,7 @@ __all__ = [
 DEFAULT_BUDGET = 1024
 SHARED, PER_LAYER = "shared", "per_layer"
 """Names of the HWC that `one_for_all` finds, and of those that are made for one layer each."""
-SetObjective = Literal["balanced", "traffic"]
+SetObjective = Literal["balanced", "cycles", "traffic"]
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def work_of(
     if given is not None and given.cluster is not None and not alone:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")
-        least: str | None = "dram-bytes" if allowed is None else None
+        least = "dram-bytes" if allowed is None else CYCLES if allowed == ANY_TRAFFIC else None
         on_cluster = search_clusters(
             coverage.layers, given, per_layer=per_layer, objective=least, slack=cluster_slack(allowed)
         )
@@ -137,6 +138,8 @@ def work_of(
     if len(sizes) != 1:
         raise InputError(f"--buffer: expected one size, got {buffer}")
     if given is None and not per_layer:
+        if allowed == ANY_TRAFFIC:
+            raise InputError("--objective: cycles: expected with --hardware or --per-layer, not for one HWC for all")
         shared = one_for_all(coverage.layers, sizes[0], allowed)
         schedules = tuple(result.schedule for result in shared.results)
         return [Work(schedules, shared.hardware, coverage=coverage, balance=shared.balance)]
@@ -147,7 +150,7 @@ def work_of(
 
 
 def slack_of(objective: str, slack: float | None) -> float | None:
-    """The share by which traffic may exceed the least; None where the objective is not balanced.
+    """The share by which traffic may exceed the least; None where the objective is one of traffic.
 
     Raises `InputError` for a slack that is given with another objective.
     """
@@ -155,7 +158,7 @@ def slack_of(objective: str, slack: float | None) -> float | None:
         return TRAFFIC_SLACK if slack is None else slack
     if slack is not None:
         raise InputError(f"--traffic-slack: expected with --objective balanced, got {objective}")
-    return None
+    return ANY_TRAFFIC if objective == CYCLES else None
 
 
 def cluster_slack(slack: float | None) -> float:

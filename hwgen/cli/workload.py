@@ -61,7 +61,7 @@ ObjectiveOption = Annotated[
     typer.Option(
         "--objective",
         help="For a SET: balanced, the default: the fewest cycles within the slack of the least traffic; traffic: "
-        "the least traffic. On a cluster that at the DRAM.",
+        "the least traffic; cycles: the fewest cycles, whatever is moved. On a cluster traffic is that at the DRAM.",
     ),
 ]
 SlackOption = Annotated[

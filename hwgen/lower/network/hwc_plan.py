@@ -13,7 +13,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.lower.network.layers import layer_of, weighted
 from hwgen.search.core.batch import search_layers
-from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
+from hwgen.search.hwc.balanced import ANY_TRAFFIC, BalancedRequest
 
 __all__ = ["NetworkPlan", "PlannedLayer", "plan_network"]
 
@@ -81,7 +81,7 @@ def _planned(
     layer = layer_of(graph, node, name)
     shape = json.dumps(layer.shape_data, sort_keys=True)
     if shape not in schedules:
-        request = BalancedRequest((hardware.budget,), hardware, slack=TRAFFIC_SLACK)
+        request = BalancedRequest((hardware.budget,), hardware, slack=ANY_TRAFFIC)
         schedules[shape] = search_layers([layer], request, jobs=1)[0][0].schedule
     schedule = schedules[shape].of_layer(layer)
     return PlannedLayer(node, compile_layer(schedule, hardware, node.requantisation))

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
+from hwgen.model.cycle_bound import cycle_bound
 from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.batch import Request
 from hwgen.search.core.lane_shapes import lane_shapes
@@ -39,19 +41,28 @@ from hwgen.search.hwc.memory_split import roomy
 from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within, given_nests, searched_nests
 from hwgen.search.layer_forms import in_best_form
 
-__all__ = ["LEVELS", "TRAFFIC_SLACK", "BalancedRequest", "balanced", "memories_of"]
+__all__ = ["ANY_TRAFFIC", "LEVELS", "NEAR", "TRAFFIC_SLACK", "BalancedRequest", "balanced", "memories_of"]
 
 ENGINE = 4
 """Number of this engine; results that another number stored are not used again."""
 
 TRAFFIC_SLACK = 0.01
 """Excess over the least traffic that is allowed for fewer cycles, unless another one is asked for."""
+ANY_TRAFFIC = inf
+"""The slack of a search for the fewest cycles, whatever is moved; of those within `NEAR`, for the least traffic."""
+NEAR = 0.005
+WIDE = (0.01, 0.1, 0.3, 1.0, 3.0)
+"""Slacks of which a search for any traffic takes the best."""
+FREE = 3
+"""How many of them where the order is free, of which there are many within the others."""
 LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Slacks for which a short list is made if they are below the one asked for."""
 SHORT_LIST, FINALISTS = 32, 3
 FEW, MANY, LITTLE_WORK = 8, 100, 4e6
 """All schedules are judged if they are few, or not many that have no more iterations than this together."""
 
+MOST_STEPS = 1000
+"""All schedules of any traffic are judged if so few combinations of steps are allowed."""
 Floats = NDArray[np.float64]
 
 
@@ -76,7 +87,8 @@ def balanced(layer: Layer, buffer_bytes: Sequence[int], hardware: Hardware, slac
     Of equal ones that of less traffic, with its biases, is returned. Raises `InputError` if nothing fits the smallest
     buffer.
     """
-    return [_Balancing(layer, hardware, size).within(slack) for size in buffer_bytes]
+    searches = [_Balancing(layer, hardware, size) for size in buffer_bytes]
+    return [one.fewest() if slack == ANY_TRAFFIC else one.within(slack) for one in searches]
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,7 @@ class BalancedRequest(Request):
 
     def key(self, layer: Layer) -> dict[str, Any]:
         """Everything that the results depend on."""
-        return {**super().key(layer), "objective": "balanced", "slack": self.slack, "balanced": ENGINE}
+        return {**super().key(layer), "objective": "balanced", "slack": str(self.slack), "balanced": ENGINE}
 
 
 def _in_best_form(layer: Layer, size: int, hardware: Hardware, lanes: Lanes, slack: float) -> Result:
@@ -190,6 +202,34 @@ class _Balancing:
 
     def _shaped(self, lanes: Lanes) -> Hardware:
         return self.hardware.model_copy(update={"lanes": lanes})
+
+    def fewest(self) -> Result:
+        """The choice whatever is moved: several slacks, until the fewest cycles are near what none goes below."""
+        started = time.perf_counter()
+        bound = min(cycle_bound(self.layer, self._shaped(lanes)).cycles for lanes in self.least)
+        self._judge_all_of_few()
+        for slack in WIDE if self.hardware.order is not None else WIDE[:FREE]:
+            found = self.within(slack)
+            fastest = min(one.cost.cycles for one in self.judged.values())
+            if fastest <= bound * (1 + NEAR):
+                break
+        near = {key: one for key, one in self.judged.items() if one.cost.cycles <= fastest * (1 + NEAR)}
+        _, chosen = min(near.items(), key=lambda pair: (pair[1].with_bias, pair[1].cost.cycles, pair[0]))
+        result = result_of(chosen.schedule, self.budget, hardware=True, covered=found.covered, pruned=found.pruned)
+        assert found.balance is not None
+        balance = replace(found.balance, chosen=chosen.cost, timed=len(self.judged), within_slack=None)
+        return replace(result, seconds=time.perf_counter() - started, balance=balance)
+
+    def _judge_all_of_few(self) -> None:
+        """Judge every schedule of a given order, where there are few."""
+        for lanes in self.least if self.hardware.order is not None else ():
+            for nests, steps in self._given_orders(lanes, coarse=False):
+                if prod(int(nests.allowed[dim].sum()) for dim in nests.allowed) > MOST_STEPS:
+                    continue
+                found = found_within(nests, steps, self.budget, inf, self._given_memories)
+                if float(found.rows[:, AT.iterations].sum()) <= LITTLE_WORK:
+                    for row in range(len(found.rows)):
+                        self._judge(_Candidate(found, row).schedule)
 
     def within(self, slack: float) -> Result:
         """The choice."""

@@ -9,6 +9,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ArrayName, Bits
+from hwgen.model.cycle_bound import cycle_bound
 from hwgen.model.hwc.cycles import cycles
 from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.lane_shapes import lane_shapes
@@ -16,7 +17,7 @@ from hwgen.search.core.nests import fixed_schedule
 from hwgen.search.core.optimal import search
 from hwgen.search.core.orders import TILED, fixed_order
 from hwgen.search.core.space import Target
-from hwgen.search.hwc.balanced import balanced
+from hwgen.search.hwc.balanced import ANY_TRAFFIC, NEAR, balanced
 from hwgen.search.hwc.balanced_shared import balanced_shared, number_of_steps
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
 from hwgen.search.hwc.shared import best_shared
@@ -74,6 +75,27 @@ def test_on_given_hardware_no_schedule_within_the_slack_takes_fewer_cycles(seed:
         assert balance.fewest_cycles.cycles <= balance.chosen.cycles <= balance.least_traffic.cycles
         assert before is None or balance.chosen.cycles <= before
         before = balance.chosen.cycles
+
+
+@pytest.mark.parametrize(
+    "seed", [one if one < 6 else pytest.param(one, marks=pytest.mark.nightly) for one in range(120)]
+)
+def test_on_given_hardware_no_schedule_takes_fewer_cycles(seed: int) -> None:
+    """Whatever it moves: against all steps, but for what fewer bytes are worth."""
+    rng = Random(seed)
+    layer = next(one for one in iter(lambda: random_layer(rng, most_stride=1), None) if one.groups == 1)
+    order = order_from_text(rng.choice(CANONICAL))
+    try:
+        hardware = best_shared([layer], 512, rng.choice(SHAPES), order=order).hardware
+    except InputError:
+        return
+    everything = every_step(layer, hardware)
+    (found,) = balanced(layer, [512], hardware, ANY_TRAFFIC)
+    assert found.balance is not None
+    chosen, fewest = found.balance.chosen, min(spent for _, spent in everything)
+    assert cycle_bound(layer, hardware).cycles <= fewest <= chosen.cycles <= fewest * (1 + NEAR)
+    near = [traffic for traffic, spent in everything if spent <= fewest * (1 + NEAR)]
+    assert chosen.total_bytes >= min(near)
 
 
 def test_the_lanes_are_those_of_the_fastest_shape() -> None:

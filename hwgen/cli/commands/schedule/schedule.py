@@ -29,9 +29,9 @@ Goal = Annotated[
         "--objective",
         metavar=f"[{'|'.join(OBJECTIVES)}|LEVEL]",
         help="What to have least of. On an HWC balanced by default: the fewest cycles within the slack of the least "
-        "traffic; without hardware traffic, or with-bias: with the biases, none of which is kept. On a cluster the "
-        "same at the DRAM, or dram-bytes, dram-time, energy, or cycles, whatever is moved. On a hierarchy "
-        "energy, or a level's bytes.",
+        "traffic; cycles: the fewest, whatever is moved; without hardware traffic, or with-bias: with the biases, "
+        "none of which is kept. On a cluster the same at the DRAM, or dram-bytes, dram-time, energy, or cycles. On a "
+        "hierarchy energy, or a level's bytes.",
     ),
 ]
 Folder = Annotated[
