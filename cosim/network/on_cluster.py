@@ -24,6 +24,7 @@ from cosim.simulator.pace import Forecast, cluster_paces, soonest
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
+from hwgen.arch.layer_forms import run_inputs
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.ir.counts import Access
 from hwgen.ir.names import file_names
@@ -167,7 +168,7 @@ class _Runner:
         for layer in stretch.layers:
             for source, name in zip(layer.sources, layer.node.inputs, strict=True):
                 if source in stretch.given:
-                    content = _operand(layer, values[name]).reshape(-1).view(np.uint8)
+                    content = _stored(layer, values[name]).reshape(-1).view(np.uint8)
                     octets[bases[source] : bases[source] + content.size] = content
         rates = np.random.default_rng([number, at]).integers(1, 120, 6).tolist() if self._stalls else [0] * 6
         parts, times = self._times[at]
@@ -266,13 +267,22 @@ class _Runner:
 
 
 def _operand(layer: ClusterLayer, operand: Int8) -> Int8:
-    """The input as it is in the DRAM; that of a layer [C, H, W]."""
+    """The input as the network's layer has it, [C, H, W]; that of other nodes as it is."""
     if not isinstance(layer.part, LayerPart):
         return np.ascontiguousarray(operand)
-    shape = layer.part.program.schedule.layer
+    shape = layer.part.program.schedule.layer.of_network
     turned = operand.reshape(-1, operand.shape[-1]).T if isinstance(layer.node, Product) else operand
     sizes = shape.input_channels, shape.input_height, shape.input_width
     return np.ascontiguousarray(turned).reshape(sizes)
+
+
+def _stored(layer: ClusterLayer, operand: Int8) -> Int8:
+    """The input as it is in the DRAM."""
+    found = _operand(layer, operand)
+    if not isinstance(layer.part, LayerPart):
+        return found
+    program = layer.part.program
+    return run_inputs(program.schedule.layer, found, program.requantisation.zero_in).astype(np.int8)
 
 
 def _as_layer(layer: ClusterLayer, output: Int8) -> Int8:

@@ -100,7 +100,7 @@ def _input(one: PlannedLayer, tensors: Arrays) -> NDArray[np.int8]:
     operand = tensors[one.node.inputs[0]]
     if isinstance(one.node, Product):
         return one.program.layout.packed("input", operand.reshape(-1, operand.shape[-1]).T[:, None, :])
-    return one.program.layout.packed("input", planes(operand))
+    return one.program.layout.packed("input", planes(operand), zero=one.program.requantisation.zero_in)
 
 
 def _parameters(one: PlannedLayer) -> dict[str, NDArray[np.int8]]:

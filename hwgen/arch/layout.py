@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
+from hwgen.arch.layer_forms import network_inputs, network_weights, run_inputs, run_weights
 from hwgen.arch.requantisation import bias_records, record_bytes, records_content
-from hwgen.arch.weights.forms import network_weights, run_weights
 from hwgen.arch.weights.packing import pack_weights, packed_size, unpack_weights
 from hwgen.ir.lanes import Ports
 from hwgen.ir.layer import REDUCTION_DIMS
@@ -81,25 +81,32 @@ class MemoryLayout:
         return {name: getattr(self, name) for name in ("input", "weights", "bias", "output", "partial")}
 
     def image(
-        self, inputs: Elements, weights: Elements, bias: NDArray[np.int32], scales: tuple[Scale, ...] = ()
+        self,
+        inputs: Elements,
+        weights: Elements,
+        bias: NDArray[np.int32],
+        scales: tuple[Scale, ...] = (),
+        zero: int = 0,
     ) -> Words:
         """The memory before the layer runs, as 32-bit words from address 0.
 
         ``inputs`` [C, H, W] and ``weights`` [M, C/groups, R, S] are those of the network's layer, int8 or int16, as
-        the schedule says; ``bias`` is int32 [M]. ``scales`` : see `packed`.
+        the schedule says; ``bias`` is int32 [M]. ``scales``, ``zero`` : see `packed`.
         """
         memory = np.zeros(self.size, dtype=np.int8)
         for region, operand in (("input", inputs), ("weights", weights), ("bias", bias)):
-            content = self.packed(region, operand, scales)
+            content = self.packed(region, operand, scales, zero)
             base = self.regions[region].base
             memory[base : base + content.size] = content
         return memory.view("<u4")
 
-    def packed(self, region: str, operand: Elements, scales: tuple[Scale, ...] = ()) -> NDArray[np.int8]:
+    def packed(
+        self, region: str, operand: Elements, scales: tuple[Scale, ...] = (), zero: int = 0
+    ) -> NDArray[np.int8]:
         """The bytes of such an operand, from the beginning of its region on.
 
         Biases bring the ``scales`` of their channels along, where these are in memory: one for all, or one for each;
-        without any, the layer's.
+        without any, the layer's. ``zero`` : the zero point of the input.
         """
         dtype, shape = operand_type(self.schedule, region)
         _require(operand, dtype, shape, region)
@@ -108,19 +115,22 @@ class MemoryLayout:
         if region == "bias":
             scales = scales or self.schedule.layer.requantisation_at(self.schedule.bits.O).scales
             return bias_records(operand.astype(np.int32), scales, self.schedule.requantisation)
-        rows = np.zeros((*shape[:2], self._input_row(dtype)), dtype=dtype)
-        rows[:, :, : shape[2]] = operand
+        operand = run_inputs(self.schedule.layer, operand, zero)
+        rows = np.zeros((*operand.shape[:2], self._input_row(dtype)), dtype=dtype)
+        rows[:, :, : operand.shape[2]] = operand
         return rows.reshape(-1).view(np.int8)
 
     def unpacked(self, region: str, content: NDArray[np.int8]) -> Elements:
         """The operand that such bytes are: the inverse of `packed`."""
-        dtype, shape = operand_type(self.schedule, region)
+        dtype, _ = operand_type(self.schedule, region)
         if region == "weights":
             return network_weights(self.schedule.layer, unpack_weights(self.schedule, content))
         if region == "bias":
             bias: Elements = records_content(content, self.schedule.requantisation)[0]
             return bias
-        return content.view(dtype).reshape(*shape[:2], self._input_row(dtype))[:, :, : shape[2]].copy()
+        layer = self.schedule.layer
+        rows = content.view(dtype).reshape(layer.input_channels, layer.input_height, self._input_row(dtype))
+        return network_inputs(layer, rows[:, :, : layer.input_width].copy())
 
     def _input_row(self, dtype: np.dtype[np.signedinteger]) -> int:
         """Elements from row to row of the input."""

@@ -167,7 +167,9 @@ def program_files(
 def image_files(name: str, program: Program, operands: Mapping[str, NDArray[np.signedinteger]]) -> dict[str, bytes]:
     """The bytes of the regions that operands are given for, by file name; ``name`` as for `program_files`."""
     return {
-        _image_name(name, region): program.layout.packed(region, operand).tobytes()
+        _image_name(name, region): program.layout.packed(
+            region, operand, zero=program.requantisation.zero_in
+        ).tobytes()
         for region, operand in operands.items()
     }
 

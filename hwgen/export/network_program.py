@@ -10,6 +10,7 @@ from hwgen.export.cluster import cluster_digest
 from hwgen.export.cluster_program import NETWORK_KIND
 from hwgen.export.driver.programs import Write, c_bytes, c_program, c_programs
 from hwgen.ir.document import json_text
+from hwgen.ir.layer import Layer
 from hwgen.ir.names import c_name
 from hwgen.lower.network.exchange import Tensor
 from hwgen.lower.network.program import NetworkProgram
@@ -103,4 +104,17 @@ def _tensor(one: Tensor) -> Mapping[str, object]:
         **_region(one.region),
         "scale": one.scale,
         "zero_point": one.zero_point,
+        **({} if one.layer is None else {"laid_out": _laid_out(one.layer)}),
+    }
+
+
+def _laid_out(layer: Layer) -> Mapping[str, object]:
+    """How an input is laid out for a layer: from what, and the window of whose taps there are copies."""
+    own = layer.of_network
+    return {
+        "shape": [own.input_channels, own.input_height, own.input_width],
+        **layer.form.as_data(),
+        "kernel": list(own.kernel),
+        "stride": list(own.stride),
+        "padding": list(own.padding),
     }

@@ -21,12 +21,14 @@ __all__ = [
     "MAX_STRIDE",
     "OUTPUT_DIMS",
     "REDUCTION_DIMS",
+    "TAPS",
     "WEIGHT_DIMS",
     "Dim",
     "Form",
     "Layer",
     "Padding",
     "Shape",
+    "Taps",
 ]
 
 Dim = Literal["m", "c", "y", "x", "k", "l", "n"]
@@ -115,6 +117,10 @@ class Shape(Value):
                 )
 
 
+Taps = Literal["columns", "rows", "window"]
+TAPS: tuple[Taps, ...] = ("columns", "rows", "window")
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """How a layer is run: as it is, or as another layer that computes the same.
@@ -122,9 +128,12 @@ class Form:
     Members
     -------
     groups_at_once : groups that are run as one, whose weights are zero between channels of different groups.
+    taps_as_channels : the columns, the rows, or both of the kernel, the window, that are input channels: the input is
+        laid out with a copy of each channel for each of these taps.
     """
 
     groups_at_once: int = 1
+    taps_as_channels: Taps | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The keys of a file; none for a layer as it is."""
@@ -198,7 +207,7 @@ class Layer(Shape):
     def in_form(self, form: Form) -> "Layer":
         """The layer that is run in place of this one; raises ValueError where there is none.
 
-        Feature maps, their names and what becomes of sums stay as they are, and so does the number of `macs`.
+        Outputs, names and what becomes of sums stay as they are, and so does the number of `macs`.
         """
         layer = self.of_network
         at_once = form.groups_at_once
@@ -206,9 +215,36 @@ class Layer(Shape):
             raise ValueError(f"groups_at_once: expected a divisor of {layer.groups} groups, got {at_once}")
         if form == AS_IT_IS:
             return layer
-        found = Layer.model_validate(layer.model_dump() | {"op": "conv", "groups": layer.groups // at_once})
+        if at_once > 1 and form.taps_as_channels:
+            raise ValueError("taps_as_channels: expected without groups_at_once")
+        changed = {
+            "op": "conv",
+            "groups": layer.groups // at_once,
+            **layer._with_taps_as_channels(form.taps_as_channels),
+        }
+        found = Layer.model_validate(layer.model_dump() | changed)
         found._stands_for, found._form = layer, form
         return found
+
+    def _with_taps_as_channels(self, taps: Taps | None) -> dict[str, Any]:
+        """What the layer with these taps as channels has otherwise."""
+        if taps is None:
+            return {}
+        (down, across), (top, left, bottom, right) = self.kernel, self.padding
+        rows, columns = taps != "columns", taps != "rows"
+        copies = (down if rows else 1) * (across if columns else 1)
+        if self.input_channels * copies > LARGEST:
+            raise ValueError(
+                f"taps_as_channels: expected at most {LARGEST} channels, got {self.input_channels * copies}"
+            )
+        return {
+            "input_channels": self.input_channels * copies,
+            "input_height": self.output_height if rows else self.input_height,
+            "input_width": self.output_width if columns else self.input_width,
+            "kernel": (1 if rows else down, 1 if columns else across),
+            "stride": (1 if rows else self.stride[0], 1 if columns else self.stride[1]),
+            "padding": (0 if rows else top, 0 if columns else left, 0 if rows else bottom, 0 if columns else right),
+        }
 
     @cached_property
     def extents(self) -> dict[Dim, int]:

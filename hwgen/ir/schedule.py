@@ -22,7 +22,7 @@ from hwgen.ir.document import (
     written,
 )
 from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, WIDE, Lanes, LanesField, PortsField
-from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, Dim, Form, Layer
+from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, TAPS, Dim, Form, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level, level_named
 from hwgen.ir.requantisation import RequantisationForm
 
@@ -205,7 +205,10 @@ def parse_form(data: Mapping[str, Any]) -> Form:
     at_once = data.get("groups_at_once", 1)
     if isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1:
         raise ValueError(f"groups_at_once: expected at least 1, got {written(at_once)}")
-    return Form(at_once)
+    taps = data.get("taps_as_channels")
+    if taps is not None and taps not in TAPS:
+        raise ValueError(f"taps_as_channels: expected one of {', '.join(TAPS)}, got {written(taps)}")
+    return Form(at_once, taps)
 
 
 def check_markers(items: Sequence[object], where: str) -> None:

@@ -59,8 +59,8 @@ def _of_all_forms(layer: Layer, lanes: Lanes) -> int:
 
 
 def cycle_bound(layer: Layer, hardware: Hardware, bits: Bits | None = None) -> CycleBound:
-    """The bound of one layer, in whatever form it is run."""
-    layer = layer.of_network
+    """The bound of one layer, in whatever form it is run; that taps are channels is taken from its own form."""
+    run, layer = layer, layer.of_network
     bits, cluster = bits or Bits(), hardware.cluster
     hwcs, ports = 1 if cluster is None else cluster.hwcs, hardware.ports
     inputs, weights, outputs = (
@@ -70,7 +70,7 @@ def cycle_bound(layer: Layer, hardware: Hardware, bits: Bits | None = None) -> C
     )
     # Of several HWCs that read together, one reads for all.
     words = max(-(-inputs // ports.input_bytes), -(-weights // ports.weight_bytes), -(-outputs // ports.output_bytes))
-    lanes = -(-_of_all_forms(layer, hardware.shape) // hwcs)
+    lanes = -(-min(least_iterations(run, hardware.shape), _of_all_forms(layer, hardware.shape)) // hwcs)
     if cluster is None:
         return CycleBound(lanes, words)
     beat, timing = beat_bytes(cluster.axi_bits), cluster.dram or Dram()

@@ -1,48 +1,54 @@
-"""The form in which a layer takes the fewest cycles on given lanes: how many of its groups are run at once.
+"""The form in which a layer takes the fewest cycles on given lanes: groups that are run at once, taps as channels.
 
 A form has a bound: the cycles in which the lanes, all busy, do all its iterations. Forms are searched in the order of
 their bounds, and one whose bound is above the fewest cycles that were found is left out, which is exact.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import AS_IT_IS, Form, Layer
+from hwgen.ir.layer import AS_IT_IS, TAPS, Form, Layer
 from hwgen.model.cycle_bound import least_iterations
 
 __all__ = ["forms_of", "in_best_form"]
 
+MOST_CHANNELS = 2
+"""Input channels, in lanes along c, from which on no input is laid out: most lanes are busy then, and it is large."""
+
 T = TypeVar("T")
 
 
-def forms_of(layer: Layer, lanes: Lanes) -> list[Layer]:
+def forms_of(layer: Layer, lanes: Lanes, *, laid_out: bool = False) -> list[Layer]:
     """The layer as it is, and in forms of fewer iterations, those of the fewest first.
 
-    Of forms with equally many iterations that with the fewest groups at once is there, whose weights are the fewest.
-    A layer that is in a form already stays in it.
+    Of forms with equally many iterations that of the fewest weights and inputs is there. A layer that is in a form
+    already stays in it. ``laid_out`` : the input may be laid out for the layer, with taps as channels.
     """
     if layer.form != AS_IT_IS or lanes.along("c") == 1:
         return [layer]
+    forms = [Form(groups_at_once=n) for n in range(2, min(layer.groups, lanes.product) + 1) if layer.groups % n == 0]
+    if laid_out and layer.groups == 1 and layer.input_channels < MOST_CHANNELS * lanes.along("c"):
+        forms += [Form(taps_as_channels=taps) for taps in TAPS]
+    others = [layer.in_form(form) for form in forms]
     found, least = [layer], least_iterations(layer, lanes)
-    for at_once in range(2, min(layer.groups, lanes.product) + 1):
-        if layer.groups % at_once == 0:
-            one = layer.in_form(Form(groups_at_once=at_once))
-            iterations = least_iterations(one, lanes)
-            if iterations < least:
-                least = iterations
-                found.append(one)
+    for one in sorted(others, key=lambda one: (one.weight_elements, one.input_elements)):
+        iterations = least_iterations(one, lanes)
+        if iterations < least:
+            least = iterations
+            found.append(one)
     return found[::-1]
 
 
 def in_best_form(
-    layer: Layer, lanes: Lanes, search: Callable[[Layer], T], cycles: Callable[[T], float], hwcs: int = 1
+    forms: Sequence[Layer], lanes: Lanes, search: Callable[[Layer], T], cycles: Callable[[T], float], hwcs: int = 1
 ) -> T:
     """What a search finds for the form of the fewest cycles.
 
     Parameters
     ----------
+    forms : as `forms_of` has them.
     lanes, hwcs : the lanes of an HWC, and how many of them share the layer.
     search : finds a schedule of a layer; raises `InputError` where there is none.
     cycles : of what it found.
@@ -51,7 +57,7 @@ def in_best_form(
     """
     best: tuple[float, T] | None = None
     refused: InputError | None = None
-    for one in forms_of(layer, lanes):
+    for one in forms:
         if best is not None and best[0] <= least_iterations(one, lanes) / hwcs:
             continue
         try:

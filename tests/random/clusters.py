@@ -1,6 +1,7 @@
 """Random small layers with schedules of clusters that a cluster of given HWCs can run."""
 
 import zlib
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -26,9 +27,10 @@ def cluster_schedules(hardware: Hardware, rng: Random, count: int, *, most_macs:
     found: list[Schedule] = []
     for _ in range(1000 * count):
         slicing = SLICINGS[len(found) % len(SLICINGS)]
-        layer = in_random_form(random_layer(rng, f"random_{len(found)}", most_macs))
+        layer = random_layer(rng, f"random_{len(found)}", most_macs)
         schedule = _scheduled(rng, layer, hardware, slicing)
         if schedule is not None and _runs(schedule, hardware):
+            schedule = in_random_form(schedule, partial(_that_runs, hardware, slicing))
             rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
             found.append(randomly_requantised(schedule, rng_of_its_own))
             if len(found) == count:
@@ -80,6 +82,11 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
 def _step(rng: Random, extent: int) -> int:
     """Mostly a few pieces of unequal size."""
     return rng.choice((extent, rng.randint(1, extent), -(-extent // 2), -(-extent // 3)))
+
+
+def _that_runs(hardware: Hardware, slicing: tuple[Dim, ...], rng: Random, layer: Layer) -> Schedule | None:
+    schedule = _scheduled(rng, layer, hardware, slicing)
+    return schedule if schedule is not None and _runs(schedule, hardware) else None
 
 
 def _runs(schedule: Schedule, hardware: Hardware) -> bool:

@@ -1,7 +1,8 @@
 """Random small layers with schedules that a given HWC can run: the loop order is fixed, everything else is drawn."""
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from random import Random
 from typing import Literal
 
@@ -11,7 +12,7 @@ from cosim.hwc.layer_data import randomly_requantised
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import LANE_DIMS, PORT_WIDTHS, Lanes, Ports
-from hwgen.ir.layer import DIMS, Dim, Form, Layer
+from hwgen.ir.layer import AS_IT_IS, DIMS, TAPS, Dim, Form, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
 from tests.random.nests import with_biases
@@ -120,9 +121,10 @@ def schedules_for(hardware: Hardware, rng: Random, count: int, most_macs: int) -
     assert hardware.order is not None
     found: list[Schedule] = []
     for _ in range(1000 * count):
-        layer = in_random_form(random_layer(rng, f"random_{len(found)}", most_macs))
+        layer = random_layer(rng, f"random_{len(found)}", most_macs)
         schedule = _scheduled(rng, layer, hardware)
         if schedule is not None and _runs(schedule, hardware):
+            schedule = in_random_form(schedule, partial(_that_runs, hardware))
             rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
             found.append(randomly_requantised(schedule, rng_of_its_own))
             if len(found) == count:
@@ -162,13 +164,24 @@ def random_layer(rng: Random, name: str, most_macs: int) -> Layer:
             return layer
 
 
-def in_random_form(layer: Layer) -> Layer:
-    """The layer, or every other one with groups with some of them run at once: see `hwgen.ir.layer.Form`."""
-    rng = Random(f"form of {layer.shape_data}")
+def in_random_form(schedule: Schedule, draw: Callable[[Random, Layer], Schedule | None]) -> Schedule:
+    """The schedule as it is, or for about a third one of its layer in another form: see `hwgen.ir.layer.Form`.
+
+    ``draw`` : a schedule of a layer that the hardware runs. Random numbers are its own, so that nothing else changes.
+    """
+    rng, layer = Random(f"form of {schedule.layer.shape_data}"), schedule.layer
     at_once = [number for number in range(2, layer.groups + 1) if layer.groups % number == 0]
-    if at_once and rng.random() < 0.5:
-        return layer.in_form(Form(groups_at_once=rng.choice(at_once)))
-    return layer
+    form = AS_IT_IS
+    if at_once and rng.random() < 0.6:
+        form = Form(groups_at_once=rng.choice(at_once))
+    elif rng.random() < 0.25:
+        form = Form(taps_as_channels=rng.choice(TAPS))
+    if form != AS_IT_IS:
+        for _ in range(30):
+            found = draw(rng, layer.in_form(form))
+            if found is not None and found.bits == schedule.bits:
+                return found
+    return schedule
 
 
 def fitting_layer(rng: Random, name: str, most_macs: int, constants: Mapping[str, int]) -> Layer:
@@ -214,6 +227,11 @@ def _steps(rng: Random, extent: int, unit: int) -> Iterator[int]:
     yield extent
     yield rng.randint(1, extent)
     yield unit * rng.randint(1, -(-extent // unit))
+
+
+def _that_runs(hardware: Hardware, rng: Random, layer: Layer) -> Schedule | None:
+    schedule = _scheduled(rng, layer, hardware)
+    return schedule if schedule is not None and _runs(schedule, hardware) else None
 
 
 def _runs(schedule: Schedule, hardware: Hardware) -> bool:

@@ -50,7 +50,7 @@ def test_what_is_left_out_is_never_better() -> None:
             one.form: factor * least_iterations(one, lanes)
             for one, factor in zip(forms_of(layer, lanes), (max(1, one) for one in took), strict=True)
         }
-        found = in_best_form(layer, lanes, lambda one: one.form, lambda form: cycles[form])  # noqa: B023
+        found = in_best_form(forms_of(layer, lanes), lanes, lambda one: one.form, lambda form: cycles[form])  # noqa: B023
         assert cycles[found] == min(cycles.values())
 
 
@@ -60,9 +60,11 @@ def test_forms_that_do_not_fit_are_left_out() -> None:
             raise InputError(f"{one.form.groups_at_once}: no room")
         return one.form
 
-    assert in_best_form(depthwise(8), Lanes(m=4, c=4), search, lambda form: 1e9) == Form(groups_at_once=2)
+    assert in_best_form(forms_of(depthwise(8), Lanes(m=4, c=4)), Lanes(m=4, c=4), search, lambda form: 1e9) == Form(
+        groups_at_once=2
+    )
     with pytest.raises(InputError, match="1: no room"):
-        in_best_form(depthwise(9), Lanes(m=4, c=4), search, lambda form: 1e9)
+        in_best_form(forms_of(depthwise(9), Lanes(m=4, c=4)), Lanes(m=4, c=4), search, lambda form: 1e9)
 
 
 def test_an_hwc_gets_the_form_of_the_fewest_cycles() -> None:

@@ -14,6 +14,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.cli.console import print_table, printable
 from hwgen.cli.workload import tell_set
 from hwgen.export.hwc import storage
+from hwgen.ir.layer import Layer
 from hwgen.lower.network.exchange import HostNode
 from hwgen.lower.network.forecast import forecast_of
 from hwgen.lower.system.program import SystemProgram
@@ -103,10 +104,15 @@ def _print_network(found: GeneratedNetwork) -> None:
         for side, tensors in (("input", one.inputs), ("output", one.outputs)):
             for tensor in tensors:
                 shape = "x".join(map(str, tensor.shape))
+                own = "" if tensor.layer is None else f", laid out from {_shape_of_input(tensor.layer.of_network)},"
                 typer.echo(
-                    f"{name}: {side} {printable(tensor.name)}: {shape} int8 at 0x{tensor.region.base:x}, "
+                    f"{name}: {side} {printable(tensor.name)}: {shape} int8{own} at 0x{tensor.region.base:x}, "
                     f"{tensor.scale:g} * (byte - {tensor.zero_point})"
                 )
+
+
+def _shape_of_input(layer: Layer) -> str:
+    return f"{layer.input_channels}x{layer.input_height}x{layer.input_width}"
 
 
 def _print_host(host: Sequence[HostNode], programs: int) -> None:

@@ -51,6 +51,17 @@ struct hwgen_tensor {
     int32_t zero_point;
 };
 
+/* How an input is laid out in memory: of each channel a copy for each tap, taps[0] rows by taps[1] columns; each copy
+   has size[0] rows and size[1] columns. The input itself has given[0] channels, given[1] rows, given[2] columns. */
+struct hwgen_layout {
+    int32_t given[3];
+    int32_t size[2];
+    int32_t taps[2];
+    int32_t stride[2];
+    int32_t padding[2];
+    int32_t zero_point;
+};
+
 #ifndef HWGEN_READ
 #define HWGEN_READ(device, offset) (((volatile uint32_t *)(device)->registers)[(offset) / 4u])
 #endif
@@ -67,6 +78,24 @@ struct hwgen_tensor {
 #ifndef HWGEN_BARRIER
 #define HWGEN_BARRIER(device) ((void)(device))
 #endif
+
+/* Lays an input out: from int8 [channel][row][column] without gaps to what is stored in memory. */
+static inline void hwgen_lay_out(const struct hwgen_layout *layout, const int8_t *from, int8_t *to)
+{
+    const int32_t rows = layout->given[1], columns = layout->given[2];
+
+    for (int32_t channel = 0; channel < layout->given[0]; channel++, from += rows * columns)
+        for (int32_t tap = 0; tap < layout->taps[0] * layout->taps[1]; tap++)
+            for (int32_t place = 0; place < layout->size[0] * layout->size[1]; place++) {
+                const int32_t row =
+                    place / layout->size[1] * layout->stride[0] + tap / layout->taps[1] - layout->padding[0];
+                const int32_t column =
+                    place % layout->size[1] * layout->stride[1] + tap % layout->taps[1] - layout->padding[1];
+                const int inside = row >= 0 && row < rows && column >= 0 && column < columns;
+
+                *to++ = (int8_t)(inside ? from[row * columns + column] : layout->zero_point);
+            }
+}
 
 /* Copies bytes into a region of the memory, such as the content of LAYER.weights.bin. */
 static inline enum hwgen_result hwgen_store(

@@ -80,6 +80,8 @@ def c_program(
     for array, entries in ((array, entries) for array, entries in (tensors or {}).items() if entries):
         content += ["", f"static const struct hwgen_tensor {name}_{array}[] = {{"]
         content += [*map(_tensor_line, entries), "};"]
+    for number, tensor in enumerate((tensors or {}).get("inputs", ())):
+        content += ["", *_laying_out(f"{name}_input{number}", tensor)]
     return "\n".join([*lines, *_guarded(name, f"{folder}{block}_driver.h", content)])
 
 
@@ -125,6 +127,29 @@ def _guarded(name: str, include: str, content: Sequence[str]) -> list[str]:
 def _words(words: Sequence[int]) -> list[str]:
     rows = (words[first : first + WORDS_A_LINE] for first in range(0, len(words), WORDS_A_LINE))
     return ["    " + " ".join(f"0x{word:08x}u," for word in row) for row in rows]
+
+
+def _laying_out(name: str, tensor: Tensor) -> list[str]:
+    """The bytes of an input as it is stored, and its layout."""
+    layer = tensor.layer
+    if layer is None:
+        rows, columns = 1, tensor.region.size
+        taps, stride, before, of = (1, 1), (1, 1), (0, 0), (1, rows, columns)
+    else:
+        own, form = layer.of_network, layer.form.taps_as_channels
+        laid = form != "columns", form != "rows"
+        taps = (own.kernel[0] if laid[0] else 1, own.kernel[1] if laid[1] else 1)
+        stride = (own.stride[0] if laid[0] else 1, own.stride[1] if laid[1] else 1)
+        before = (own.padding[0] if laid[0] else 0, own.padding[1] if laid[1] else 0)
+        rows, columns = layer.input_height, layer.input_width
+        of = (own.input_channels, own.input_height, own.input_width)
+    values = (of, (rows, columns), taps, stride, before)
+    return [
+        f"enum {{ {name}_bytes = {tensor.region.size} }};",
+        f"static const struct hwgen_layout {name}_layout = {{",
+        f"    {', '.join('{' + ', '.join(map(str, one)) + '}' for one in values)}, {tensor.zero_point}",
+        "};",
+    ]
 
 
 def _tensor_line(tensor: Tensor) -> str:

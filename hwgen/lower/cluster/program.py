@@ -18,10 +18,10 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Queue, encode, end, join, start
 from hwgen.arch.descriptor import DescriptorError, Ring
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.layer_forms import run_inputs, run_weights
 from hwgen.arch.layout import element_type
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import bias_records
-from hwgen.arch.weights.forms import run_weights
 from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -120,6 +120,7 @@ class ClusterProgram:
         self, inputs: NDArray[np.signedinteger], weights: NDArray[np.signedinteger], bias: NDArray[np.int32]
     ) -> Words:
         """The DRAM before the run, as 32-bit words from address 0; operands are those of the network's layer."""
+        inputs = run_inputs(self.schedule.layer, inputs, self.requantisation.zero_in)
         weights = run_weights(self.schedule.layer, weights)
         memory = np.zeros(-(-self.dram_size // WORD_BYTES) * WORD_BYTES, np.uint8)
         if self.layout.ordered:

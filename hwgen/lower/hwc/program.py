@@ -48,7 +48,7 @@ class Program:
 
     def image(self, inputs: NDArray[np.signedinteger], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
         """The shared memory before the run; see `MemoryLayout.image`."""
-        return self.layout.image(inputs, weights, bias, self.requantisation.scales)
+        return self.layout.image(inputs, weights, bias, self.requantisation.scales, self.requantisation.zero_in)
 
     def output(self, words: Words) -> NDArray[np.signedinteger]:
         """The output [M, E, F] that the run left in the shared memory."""

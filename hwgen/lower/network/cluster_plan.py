@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dma import CHUNK_BYTES
 from hwgen.arch.dram import BLOCK_BYTES
+from hwgen.arch.layer_forms import run_weights
 from hwgen.arch.layout import aligned
 from hwgen.arch.requantisation import bias_records, record_bytes
-from hwgen.arch.weights.forms import run_weights
 from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -37,7 +37,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.lower.network.layers import layer_of, weighted
+from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.lower.network.order import NodeOrder, ordered, turns
 from hwgen.lower.network.parts import LayerPart, VectorPart
 from hwgen.lower.network.program import NetworkProgram
@@ -230,23 +230,25 @@ def _schedules(
     for node in weighted(graph):
         name = safe_name(node.name, taken)
         try:
-            found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known)
+            laid_out = may_be_laid_out(graph, node)
+            found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known, laid_out)
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{name}: ")
         progress()
     return found, refused
 
 
-def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule]) -> Schedule:
+def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule], laid_out: bool) -> Schedule:
     """Layers of one shape share a schedule."""
-    shape = json.dumps(layer.shape_data, sort_keys=True)
+    shape = json.dumps([layer.shape_data, laid_out], sort_keys=True)
     if shape not in known:
         timed = judge_of(hardware, timed=True, ordered=True)
 
         def estimate(schedule: Schedule) -> float:
             return estimated_cycles(schedule, hardware)
 
-        known[shape] = search_least_cycles(layer, hardware, timed=timed, estimate=estimate).schedule
+        found = search_least_cycles(layer, hardware, timed=timed, estimate=estimate, laid_out=laid_out)
+        known[shape] = found.schedule
     return known[shape].of_layer(layer)
 
 
@@ -289,15 +291,16 @@ def _parameters(
     maps: dict[str, int] = {}
     at = 0
 
-    def placed(array: NDArray[np.generic]) -> int:
+    def placed(array: NDArray[np.generic], unit: int = BLOCK_BYTES) -> int:
         nonlocal at
         content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        begin, at = at, aligned(at + content.size, BLOCK_BYTES)
+        begin = aligned(at, unit)
+        at = aligned(begin + content.size, BLOCK_BYTES)
         parts.append((begin, content))
         return begin
 
     for node in (node for nodes in order.stretches for node in nodes):
-        for source in _sources(node, order):
+        for source in _sources(node, order, schedules):
             if source in graph.constants and source not in maps:
                 maps[source] = placed(graph.constants[source])
         contents: list[NDArray[np.generic]] = []
@@ -307,7 +310,11 @@ def _parameters(
             form = schedules[node.name].requantisation
             weights = _weights(node, schedules[node.name], hardware)
             contents = [weights, bias_records(node.bias, node.requantisation.scales, form)]
-        places[node.name] = tuple(map(placed, contents))
+        # Dense weights begin where those of a program of their own do: how a tile lies in bursts depends on it.
+        dense = isinstance(node, Convolution | Product) and not _ordered(schedules[node.name], hardware)
+        places[node.name] = tuple(
+            placed(one, PAGE_BYTES if dense and not number else BLOCK_BYTES) for number, one in enumerate(contents)
+        )
     whole = np.zeros(at, np.uint8)
     for begin, content in parts:
         whole[begin : begin + content.size] = content
@@ -319,9 +326,13 @@ def _weights(node: Convolution | Product, schedule: Schedule, hardware: Hardware
     layer, hwcs = schedule.layer, (hardware.cluster or Cluster()).hwcs
     dense = dense_weights(node)
     weights = run_weights(layer, dense.reshape(*dense.shape[:2], *layer.of_network.kernel))
-    if not dram_layout(schedule, hwcs, ordered=True).ordered:
+    if not _ordered(schedule, hardware):
         return weights
     return pack_weights(normalised(schedule, hwcs), weights)
+
+
+def _ordered(schedule: Schedule, hardware: Hardware) -> bool:
+    return dram_layout(schedule, (hardware.cluster or Cluster()).hwcs, ordered=True).ordered
 
 
 def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]) -> dict[str, Lifetime]:
@@ -331,10 +342,12 @@ def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]
     for nodes in order.stretches:
         begin, end = at, at + len(nodes) - 1
         for node in nodes:
-            for source, name in zip(_sources(node, order), node.inputs, strict=True):
+            for source, name in zip(_sources(node, order, schedules), node.inputs, strict=True):
                 if source in graph.constants:
                     continue
-                given = found.get(source, Lifetime(graph.tensors[name].elements, begin, at))
+                own = source.endswith(f" laid out for {node.name}")
+                size = schedules[node.name].layer.input_elements if own else graph.tensors[name].elements
+                given = found.get(source, Lifetime(size, begin, at))
                 found[source] = replace(given, last=max(given.last, at))
             made = node.output in order.asked or turns(node)
             found[node.output] = Lifetime(graph.tensors[node.output].elements, at, end if made else at)
@@ -344,10 +357,14 @@ def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]
     return found
 
 
-def _sources(node: Node, order: NodeOrder) -> tuple[str, ...]:
+def _sources(node: Node, order: NodeOrder, schedules: Mapping[str, Schedule]) -> tuple[str, ...]:
     """The names of the rooms of its inputs."""
-    roots = (order.roots[name] for name in node.inputs)
-    return tuple(f"{root} turned for {node.name}" if turns(node) else root for root in roots)
+    roots = tuple(order.roots[name] for name in node.inputs)
+    if turns(node):
+        return tuple(f"{root} turned for {node.name}" for root in roots)
+    if node.name in schedules and schedules[node.name].layer.form.taps_as_channels:
+        return tuple(f"{root} laid out for {node.name}" for root in roots)
+    return roots
 
 
 def _layer_part(
@@ -361,7 +378,7 @@ def _layer_part(
 ) -> ClusterLayer:
     """``kept`` : the maps of its stretch that stay, and its number there."""
     assert isinstance(node, Convolution | Product)
-    layer, bits, (source,) = schedule.layer, schedule.bits, _sources(node, order)
+    layer, bits, (source,) = schedule.layer, schedule.bits, _sources(node, order, {node.name: schedule})
     record = record_bytes(schedule.requantisation)
     sums = bases.get(f"{node.output} sums")
     alone = dram_layout(schedule, (hardware.cluster or Cluster()).hwcs, ordered=True)
@@ -396,7 +413,7 @@ def _vector_part(
     places: tuple[int, ...],
     kept: tuple[KeptMaps, int],
 ) -> ClusterLayer:
-    sources, (maps, at) = _sources(node, order), kept
+    sources, (maps, at) = _sources(node, order, {}), kept
 
     def where(name: str, source: str) -> FeatureMap:
         there = maps.there(source, at)

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hwgen.arch.layout import Region
+from hwgen.ir.layer import AS_IT_IS, Form, Layer
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Dequantise, Node, Quantise, View
-from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan
 from hwgen.lower.network.order import turns
+from hwgen.lower.network.parts import LayerPart
 from hwgen.lower.network.placement import placement
 
 __all__ = ["HostNode", "Tensor", "host_nodes", "inputs_of", "outputs_of"]
@@ -15,13 +17,17 @@ __all__ = ["HostNode", "Tensor", "host_nodes", "inputs_of", "outputs_of"]
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output of a network: bytes of int8, each of which stands for scale * (byte - zero_point)."""
+    """An input or an output of a network: bytes of int8, each of which stands for scale * (byte - zero_point).
+
+    ``layer`` : the layer for which an input is laid out, as `hwgen.ir.layer.Form` says; None: it is stored as it is.
+    """
 
     name: str
     region: Region
     scale: float
     zero_point: int
     shape: tuple[int, ...]
+    layer: Layer | None = None
 
 
 @dataclass(frozen=True)
@@ -45,12 +51,16 @@ class HostNode:
 def inputs_of(graph: Graph, plan: ClusterPlan, number: int) -> list[Tensor]:
     """What is stored before a program: inputs of the model by its names and in its order, then what software made."""
     stretch = plan.stretches[number]
+    laid_out = {layer.sources[0]: layer for layer in stretch.layers if _form(layer).taps_as_channels}
     found: dict[str, list[Tensor]] = {}
     for name in graph.inputs:
         readers = [node.output for node in graph.nodes if isinstance(node, Quantise) and node.inputs[0] == name]
         for inside in (name, *readers):
             if inside in stretch.given:
                 found.setdefault(inside, []).append(_tensor(graph, plan, name, inside))
+            for source, layer in laid_out.items():
+                if layer.node.inputs[0] == inside and source in stretch.given:
+                    found.setdefault(source, []).append(_laid_out(graph, plan, name, source, layer))
     turned = {layer.sources[0]: layer.node.inputs[0] for layer in stretch.layers if turns(layer.node)}
     for source in stretch.given:
         if source in turned:
@@ -114,6 +124,19 @@ def _host(graph: Graph, plan: ClusterPlan) -> Sequence[Node]:
 def _tensor(graph: Graph, plan: ClusterPlan, name: str, inside: str) -> Tensor:
     """``inside`` : the tensor of int8 that ``name`` is."""
     return _at(graph, plan.rooms.bases[plan.order.roots[inside]], name, inside)
+
+
+def _form(layer: ClusterLayer) -> Form:
+    return layer.part.program.schedule.layer.form if isinstance(layer.part, LayerPart) else AS_IT_IS
+
+
+def _laid_out(graph: Graph, plan: ClusterPlan, name: str, room: str, layer: ClusterLayer) -> Tensor:
+    """An input in the room where it is laid out for its layer."""
+    assert isinstance(layer.part, LayerPart)
+    run, base = layer.part.program.schedule.layer, plan.rooms.bases[room]
+    one = _at(graph, base, name, layer.node.inputs[0])
+    shape = (1, run.input_channels, run.input_height, run.input_width)
+    return replace(one, region=Region(base, run.input_elements), shape=shape, layer=run)
 
 
 def _turned(graph: Graph, plan: ClusterPlan, name: str, inside: str, room: str) -> Tensor:

@@ -11,7 +11,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, Product, zero_share
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
-from hwgen.lower.network.layers import layer_of, weighted
+from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import ANY_TRAFFIC, BalancedRequest
 
@@ -79,9 +79,10 @@ def _planned(
     graph: Graph, node: Convolution | Product, name: str, hardware: Hardware, schedules: dict[str, Schedule]
 ) -> PlannedLayer:
     layer = layer_of(graph, node, name)
-    shape = json.dumps(layer.shape_data, sort_keys=True)
+    laid_out = may_be_laid_out(graph, node)
+    shape = json.dumps([layer.shape_data, laid_out], sort_keys=True)
     if shape not in schedules:
-        request = BalancedRequest((hardware.budget,), hardware, slack=ANY_TRAFFIC)
+        request = BalancedRequest((hardware.budget,), hardware, slack=ANY_TRAFFIC, laid_out=laid_out)
         schedules[shape] = search_layers([layer], request, jobs=1)[0][0].schedule
     schedule = schedules[shape].of_layer(layer)
     return PlannedLayer(node, compile_layer(schedule, hardware, node.requantisation))

@@ -7,14 +7,21 @@ import numpy as np
 from hwgen.ir.document import validated
 from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
-from hwgen.ir.network.kinds import Convolution, HostOperator, Product, undilated
+from hwgen.ir.network.kinds import Convolution, HostOperator, Product, Quantise, undilated
 
-__all__ = ["layer_of", "refusals", "weighted"]
+__all__ = ["layer_of", "may_be_laid_out", "refusals", "weighted"]
 
 
 def weighted(graph: Graph) -> list[Convolution | Product]:
     """The nodes with weights: convolutions and products."""
     return [one for one in graph.nodes if isinstance(one, Convolution | Product)]
+
+
+def may_be_laid_out(graph: Graph, node: Convolution | Product) -> bool:
+    """Whether the host stores the node's input in memory for this node alone: it is an input of the network."""
+    (name,) = node.inputs
+    quantisers = (one for one in graph.nodes if isinstance(one, Quantise) and one.inputs[0] in graph.inputs)
+    return isinstance(node, Convolution) and (name in graph.inputs or name in {one.output for one in quantisers})
 
 
 def refusals(graph: Graph, refused: Mapping[str, str]) -> dict[str, str]:

@@ -8,17 +8,23 @@ from math import prod
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import IMAGE, OUTPUT_DIMS, REDUCTION_DIMS, Layer
 from hwgen.search.cluster.optimal import ClusterResult
-from hwgen.search.layer_forms import in_best_form
+from hwgen.search.layer_forms import forms_of, in_best_form
 
 __all__ = ["in_best_cluster_form"]
 
 
-def in_best_cluster_form(layer: Layer, hardware: Hardware, search: Callable[[Layer], ClusterResult]) -> ClusterResult:
-    """What a search for cycles finds for the form of the fewest; on free lanes for the layer as it is."""
+def in_best_cluster_form(
+    layer: Layer, hardware: Hardware, search: Callable[[Layer], ClusterResult], *, laid_out: bool = False
+) -> ClusterResult:
+    """What a search for cycles finds for the form of the fewest; on free lanes for the layer as it is.
+
+    ``laid_out`` : see `forms_of`.
+    """
     if hardware.lanes is None:
         return search(layer)
     started = time.perf_counter()
-    found = in_best_form(layer, hardware.lanes, search, _cycles, (hardware.cluster or Cluster()).hwcs)
+    forms = forms_of(layer, hardware.lanes, laid_out=laid_out)
+    found = in_best_form(forms, hardware.lanes, search, _cycles, (hardware.cluster or Cluster()).hwcs)
     return replace(found, seconds=time.perf_counter() - started)
 
 

@@ -199,6 +199,7 @@ def search_least_cycles(
     timed: Judge,
     estimate: Estimate,
     bits: Bits | None = None,
+    laid_out: bool = False,
 ) -> ClusterResult:
     """The schedule of fewest cycles that is found.
 
@@ -206,6 +207,7 @@ def search_least_cycles(
     ----------
     timed : says whether the hardware runs a schedule, and its utilisation by its cycles.
     estimate : about its cycles, in less time.
+    laid_out : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`.
 
     On given lanes the layer is in the form of the fewest cycles. Raises `InputError` if none fits.
     """
@@ -213,7 +215,7 @@ def search_least_cycles(
     def search(one: Layer) -> ClusterResult:
         return _search(one, hardware, timed=timed, estimate=estimate, bits=bits or Bits())
 
-    return in_best_cluster_form(layer, hardware, search)
+    return in_best_cluster_form(layer, hardware, search, laid_out=laid_out)
 
 
 def _search(layer: Layer, hardware: Hardware, *, timed: Judge, estimate: Estimate, bits: Bits) -> ClusterResult:

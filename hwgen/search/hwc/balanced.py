@@ -39,7 +39,7 @@ from hwgen.search.hwc.canonical import CANONICAL, order_from_text
 from hwgen.search.hwc.fewer_tiles import cycles_of, quick_cycles
 from hwgen.search.hwc.memory_split import roomy
 from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within, given_nests, searched_nests
-from hwgen.search.layer_forms import in_best_form
+from hwgen.search.layer_forms import forms_of, in_best_form
 
 __all__ = ["ANY_TRAFFIC", "LEVELS", "NEAR", "TRAFFIC_SLACK", "BalancedRequest", "balanced", "memories_of"]
 
@@ -95,10 +95,12 @@ def balanced(layer: Layer, buffer_bytes: Sequence[int], hardware: Hardware, slac
 class BalancedRequest(Request):
     """A request for the choice of `balanced`, for `hwgen.search.core.batch.search_layers`.
 
-    On given lanes the form of the layer that takes the fewest cycles is taken.
+    On given lanes the form of the layer that takes the fewest cycles is taken; ``laid_out`` : see
+    `hwgen.search.layer_forms.forms_of`.
     """
 
     slack: float = TRAFFIC_SLACK
+    laid_out: bool = False
 
     def search(self, layer: Layer) -> list[Result]:
         """Search one layer."""
@@ -106,23 +108,28 @@ class BalancedRequest(Request):
             raise InputError("balanced: expected hardware: the pure model has no cycles")
         if self.hardware.lanes is None:
             return balanced(layer, self.buffer_bytes, self.hardware, self.slack)
-        return [
-            _in_best_form(layer, size, self.hardware, self.hardware.lanes, self.slack) for size in self.buffer_bytes
-        ]
+        given = self.hardware, self.hardware.lanes, self.slack, self.laid_out
+        return [_in_best_form(layer, size, *given) for size in self.buffer_bytes]
 
     def key(self, layer: Layer) -> dict[str, Any]:
         """Everything that the results depend on."""
-        return {**super().key(layer), "objective": "balanced", "slack": str(self.slack), "balanced": ENGINE}
+        own = {"objective": "balanced", "slack": str(self.slack), "balanced": ENGINE, "laid_out": self.laid_out}
+        return super().key(layer) | own
 
 
-def _in_best_form(layer: Layer, size: int, hardware: Hardware, lanes: Lanes, slack: float) -> Result:
+def _in_best_form(layer: Layer, size: int, hardware: Hardware, lanes: Lanes, slack: float, laid_out: bool) -> Result:
     """The choice of `balanced` for the form of the fewest cycles; the least traffic is that of the layer as it is."""
 
     def cycles(result: Result) -> float:
         assert result.balance is not None
         return result.balance.chosen.cycles
 
-    found = in_best_form(layer, lanes, lambda one: balanced(one, [size], hardware, slack)[0], cycles)
+    found = in_best_form(
+        forms_of(layer, lanes, laid_out=laid_out),
+        lanes,
+        lambda one: balanced(one, [size], hardware, slack)[0],
+        cycles,
+    )
     if found.balance is None or found.schedule.layer.form == layer.form:
         return found
     try:

@@ -16,11 +16,11 @@ import pytest
 from cosim.cluster.interpreter import Machine
 from examples.digits.lenet import LeNet, as_onnx
 from examples.quantising import quantise
+from hwgen.api.generation import networks
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.control import Control, Status
-from hwgen.cli.commands.generate import networks
 from hwgen.export.cluster_program import ClusterProgramFile
 from hwgen.export.driver.files import driver_files
 from hwgen.export.registers.files import register_files
@@ -47,13 +47,16 @@ int load(void)
     return hwgen_store(&device, programs[0]->weights, cluster_weights_{network}, sizeof cluster_weights_{network});
 }}
 float scale(void) {{ return cluster_program_{last}_outputs[0].scale; }}
+void lay_out(const int8_t *from, int8_t *to) {{ hwgen_lay_out(&cluster_program_{first}_input0_layout, from, to); }}
+int input_bytes(void) {{ return cluster_program_{first}_input0_bytes; }}
 int zero_point(void) {{ return cluster_program_{last}_outputs[0].zero_point; }}
 """
 
 
 def more(last: str) -> str:
     """What is compiled beside the driver; ``last``: the program that makes the output."""
-    return MORE.format(last=last, network=last.partition("_")[0])
+    network, several, _ = last.partition("_")
+    return MORE.format(last=last, network=network, first=f"{network}_0" if several else network)
 
 
 def hardware(folder: Path, **update: object) -> Path:
@@ -179,6 +182,27 @@ def test_what_the_driver_stores_is_the_network(run: Run, tmp_path: Path, made: l
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_picture_is_laid_out_by_the_driver(run: Run, tmp_path: Path, made: list[ClusterParameters]) -> None:
+    """One input channel, stride 2, unequal padding, zero points: columns or windows of the kernel are channels."""
+    draft, rng = Draft([1, 1, 13, 11]), np.random.default_rng(5)
+    weights = draft.weights(rng.integers(-127, 128, (8, 1, 3, 4)), 0.006)
+    sums = draft.node(
+        "Conv", draft.both("x", 0.05, 120), weights, kernel_shape=[3, 4], strides=[2, 2], pads=[1, 0, 2, 1]
+    )
+    model, rtl = draft.write(tmp_path / "tiny.onnx", draft.both(sums, 0.07, 100), [1, 8, 7, 5]), tmp_path / "rtl"
+    cluster = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 14))
+    assert ", laid out from 1x13x11, at 0x" in run("generate", model, "--hardware", cluster, "-o", rtl).out
+    given = json.loads((rtl / "programs" / "tiny.json").read_text(encoding="utf-8"))["programs"][0]["inputs"][0]
+    assert given["laid_out"]["shape"] == [1, 13, 11]
+    machine = Interpreted(made[0])
+    driver = compiled(rtl, "cluster", ["tiny"], more=more("tiny"))
+    keep = connected(driver, machine.memory, machine.read, machine.write)
+    compare(driver, model, rtl)
+    on_the_page(rtl, 0, "digits", "tiny")
+    del keep
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_programs_with_software_between_them(run: Run, tmp_path: Path, made: list[ClusterParameters]) -> None:
     """Maps that stay are neither stored nor loaded, as in a run."""
     model, rtl = convolutions(tmp_path / "tiny.onnx", between=True), tmp_path / "rtl"
@@ -216,6 +240,13 @@ def on_the_page(rtl: Path, number: int, name: str, network: str) -> None:
     checked(rtl, "cluster", "page.c")
 
 
+def laid_out(driver: ctypes.CDLL, content: np.ndarray) -> np.ndarray:
+    """The input of the first program as it is stored, by the function of its header."""
+    found = np.zeros(driver.input_bytes(), np.int8)
+    driver.lay_out(*(array.ctypes.data_as(ctypes.c_void_p) for array in (content, found)))
+    return found
+
+
 def compare(driver: ctypes.CDLL, model: Path, folder: Path) -> None:
     """Load the network, and run it on two images: what each program leaves is the integer reference's."""
     graph = read_quantised(model)
@@ -235,11 +266,16 @@ def compare(driver: ctypes.CDLL, model: Path, folder: Path) -> None:
             name = tensor["name"].removesuffix(" turned")
             values = found[quantised[name] if name == given else numbered.get(name, name)]
             turned = values.reshape(-1, values.shape[-1]).T if name != tensor["name"] else values
-            assert list(turned.shape) == tensor["shape"]
+            assert (
+                list(turned.shape) == [1, *tensor["laid_out"]["shape"]] if "laid_out" in tensor else tensor["shape"]
+            )
             return np.ascontiguousarray(turned)
 
         for number, program in enumerate(document["programs"]):
             (content,) = map(inside, program["inputs"])
+            if number == 0:
+                content = laid_out(driver, content)
+                assert content.size == program["inputs"][0]["bytes"]
             assert driver.store(number, 0, content.ctypes.data_as(ctypes.c_void_p), content.size) == OK
             assert (driver.start(number), driver.wait(0)) == (OK, OK)
             (expected,) = map(inside, program["outputs"])

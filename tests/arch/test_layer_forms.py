@@ -4,9 +4,9 @@ from random import Random
 
 import numpy as np
 
-from hwgen.arch.weights.forms import network_weights, run_weights
+from hwgen.arch.layer_forms import network_inputs, network_weights, run_inputs, run_weights
 from hwgen.golden.convolution import convolve
-from hwgen.ir.layer import Form, Layer
+from hwgen.ir.layer import TAPS, Form, Layer
 from tests.random.layers import random_layer
 
 
@@ -38,3 +38,29 @@ def test_random_layers_compute_the_same_and_come_back() -> None:
             assert np.array_equal(convolve(run, inputs, expanded), convolve(layer, inputs, weights))
             assert np.array_equal(network_weights(run, expanded), weights)
             seen += 1
+
+
+def test_taps_by_hand() -> None:
+    """A row of four pixels, a kernel of three, a stride of two and padding in front."""
+    layer = Layer(name="row", input_channels=1, output_channels=1, input_height=1, input_width=4, kernel=(1, 3),
+                  stride=2, padding=(0, 1, 0, 0))  # fmt: skip
+    run = layer.in_form(Form(taps_as_channels="columns"))
+    found = run_inputs(run, np.array([[[1, 2, 3, 4]]], np.int8), zero=-7)
+    assert found[:, 0].tolist() == [[-7, 2], [1, 3], [2, 4]]
+
+
+def test_random_layers_with_taps_as_channels() -> None:
+    rng, values = Random(12), np.random.default_rng(12)
+    for number in range(60):
+        layer = random_layer(rng, "random", 4000)
+        run = layer.in_form(Form(taps_as_channels=TAPS[number % len(TAPS)]))
+        shape = (layer.output_channels, layer.channels_per_group, *layer.kernel)
+        weights = values.integers(-128, 128, shape, np.int8)
+        inputs = values.integers(-128, 128, (layer.input_channels, layer.input_height, layer.input_width), np.int8)
+        zero = int(values.integers(-128, 128))
+        sums = convolve(run, run_inputs(run, inputs, zero), run_weights(run, weights), 0, zero)
+        assert np.array_equal(sums, convolve(layer, inputs, weights, 0, zero))
+        assert np.array_equal(network_weights(run, run_weights(run, weights)), weights)
+        back = network_inputs(run, run_inputs(run, inputs, zero))
+        assert np.array_equal(run_inputs(run, back, zero), run_inputs(run, inputs, zero))
+        assert run.macs == layer.macs == run.loop_extents["m"] * np.prod([run.extents[dim] for dim in "cyxkl"])
