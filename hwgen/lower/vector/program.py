@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Opcode, Queue, encode, end, join, load, start, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
@@ -77,10 +78,27 @@ class VectorProgram:
         """What the unit's ports read and write in the TCDM."""
         return sum((vector_access(job, self.cluster.vector_shape) for job in self.jobs), VectorAccess())
 
-    @property
+    @cached_property
     def works(self) -> list[int]:
-        """Cycles of the job that each START begins, in program order."""
-        return [vector_cycles(job, self.cluster.vector_shape) for job in self.jobs]
+        """Cycles of the job that each START begins, in program order; see `_waits`."""
+        alone = [vector_cycles(job, self.cluster.vector_shape) for job in self.jobs]
+        if not self.cluster.vector_shape.wide or len(alone) < 2:
+            return alone
+        return [cycles + waits for cycles, waits in zip(alone, self._waits(sum(alone)), strict=True)]
+
+    def _waits(self, cycles: int) -> list[int]:
+        """Cycles in which each sum waits, as is expected, for a bank of the TCDM that the DMA uses for another tile.
+
+        A transfer of the DMA, which goes first, is in any of the banks with the same probability. What reads one
+        operand at the rate of the DMA does not meet it again after the first wait, and a unit that takes one element
+        in a cycle reads a fourth as often: both are left out. ``cycles``: of all jobs without any wait.
+        """
+        shape, width = self.cluster.vector_shape, self.cluster.axi_bits // 8
+        moved = [sum(transfer_words(self._moves(queue)).values()) for queue in (Queue.LOAD, Queue.STORE)]
+        beside = (len(self.jobs) - 1) / len(self.jobs)
+        busy = sum(min(1.0, beside * WORD_BYTES * words / width / cycles) for words in moved)
+        share = busy * max(width, shape.word_bytes) / WORD_BYTES / self.cluster.tcdm_banks
+        return [round(share * vector_access(job, shape).inputs.words) * (job.mode == "add") for job in self.jobs]
 
     def counts(self, port: DramPort, streams: Streams | None = None) -> Counts:
         """Accesses at the DRAM, at the unit's ports, and at those of the DMA: maps as I and O, tables as B.

@@ -33,6 +33,11 @@ TINY, WIDE_TINY = 1 << 10, 1 << 11
 """Bytes of a tile."""
 
 
+BETWEEN = 24
+"""Bytes between the parts of a tile, twice that after the output, where a unit takes several elements in a cycle: its
+streams then do not go through the banks of the TCDM in step, where whoever meets the DMA once meets it again."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a part of a map is in the TCDM: address of its first element, bytes from row to row, to channel."""
@@ -120,10 +125,10 @@ def _need(task: Task, extents: tuple[int, int, int], shape: VectorShape) -> int:
     down = min(task.sources[0].rows, span)
     across = columns if task.window == ELEMENT else task.sources[0].columns
     pitch = source_pitch(task, across, shape)
-    loaded = sum(aligned(channels * down * pitch, shape.word_bytes) for one in task.sources if not one.resident)
+    loaded = sum(_with_gap(channels * down * pitch, shape) for one in task.sources if not one.resident)
     return (
         loaded
-        + (0 if task.target.resident else aligned(channels * rows * columns, shape.word_bytes))
+        + (0 if task.target.resident else _with_gap(channels * rows * columns, shape, 2))
         + _table_bytes(task, channels)
     )
 
@@ -139,9 +144,9 @@ def _tile_bytes(task: Task, tile: Tile, shape: VectorShape) -> int:
 
 
 def source_bytes(task: Task, part: Part, shape: VectorShape) -> int:
-    """Bytes that a part of a source takes."""
+    """Bytes that a part of a source takes, to where the next one begins."""
     channels, rows, columns = part.extents
-    return aligned(channels * rows * source_pitch(task, columns, shape), shape.word_bytes)
+    return _with_gap(channels * rows * source_pitch(task, columns, shape), shape)
 
 
 def source_pitch(task: Task, columns: int, shape: VectorShape) -> int:
@@ -151,8 +156,13 @@ def source_pitch(task: Task, columns: int, shape: VectorShape) -> int:
 
 
 def target_bytes(task: Task, tile: Tile, shape: VectorShape) -> int:
-    """Those of them that are for the output."""
-    return 0 if task.target.resident else aligned(tile.target.elements, shape.word_bytes)
+    """Those of them that are for the output, to where the sources begin."""
+    return 0 if task.target.resident else _with_gap(tile.target.elements, shape, 2)
+
+
+def _with_gap(size: int, shape: VectorShape, times: int = 1) -> int:
+    """The bytes of a part in whole words, and those after it; see `BETWEEN`."""
+    return aligned(size, shape.word_bytes) + times * BETWEEN * shape.wide
 
 
 def _table_bytes(task: Task, channels: int) -> int:
