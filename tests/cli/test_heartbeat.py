@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import hwgen.cli.commands.layers
+import hwgen.api.networks
 from hwgen.cli import heartbeat
 from hwgen.cli.console import note, progress
 from tests.cli.command_line import Run
@@ -18,7 +18,7 @@ from tests.cli.command_line import Run
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
     """The command line, whose ``layers`` searches for a while first."""
-    real = hwgen.cli.commands.layers.load_layer_set
+    real = hwgen.api.networks.load_layer_set
 
     def load(name: str) -> Any:
         note("a folder\nof 3 layers")
@@ -31,7 +31,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
         return real(name)
 
     monkeypatch.setattr(heartbeat, "SECONDS", 0.02)
-    monkeypatch.setattr(hwgen.cli.commands.layers, "load_layer_set", load)
+    monkeypatch.setattr(hwgen.api.networks, "load_layer_set", load)
     return run
 
 

@@ -22,15 +22,21 @@ SLICINGS: tuple[tuple[Dim, ...], ...] = ((), ("y",), ("m",), ("m", "y"), ("y", "
 """Loops that are spread over HWCs: none, output rows (OFM), filters (KS), both."""
 
 
-def cluster_schedules(hardware: Hardware, rng: Random, count: int, *, most_macs: int = 20000) -> list[Schedule]:
-    """So many random schedules that the cluster runs, each requantised at random; every slicing in turn."""
+def cluster_schedules(
+    hardware: Hardware, rng: Random, count: int, *, most_macs: int = 20000, forms: bool = True
+) -> list[Schedule]:
+    """So many random schedules that the cluster runs, each requantised at random; every slicing in turn.
+
+    ``forms`` : some of them are of layers in another form.
+    """
     found: list[Schedule] = []
     for _ in range(1000 * count):
         slicing = SLICINGS[len(found) % len(SLICINGS)]
         layer = random_layer(rng, f"random_{len(found)}", most_macs)
         schedule = _scheduled(rng, layer, hardware, slicing)
         if schedule is not None and _runs(schedule, hardware):
-            schedule = in_random_form(schedule, partial(_that_runs, hardware, slicing))
+            if forms:
+                schedule = in_random_form(schedule, partial(_that_runs, hardware, slicing))
             rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
             found.append(randomly_requantised(schedule, rng_of_its_own))
             if len(found) == count:

@@ -1,5 +1,6 @@
 """What the machine has, and ``-j``, which asks for no more."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -84,5 +85,9 @@ def test_a_sweep_starts_as_many_workers_as_fit(run: Run, tmp_path: Path, monkeyp
     monkeypatch.setattr(jobs, "free_memory", lambda: None)
     sweep = ("sweep", "lenet:C1", "--buffer", "512", "--no-sim", "-o", tmp_path / "out", "-j", 100)
     assert run(*sweep).err == "-j 100: this machine has 3 processors: 3 at a time\nhwgen: no more of this\n"
+    for command in ("sbatch", "scancel"):
+        (tmp_path / command).write_text("", encoding="utf-8")
+        (tmp_path / command).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert run(*sweep, "--farm", "slurm").err == "hwgen: no more of this\n"  # the queueing system knows
     assert [(place.kind, place.workers) for place in places] == [("local", 3), ("slurm", 100)]

@@ -9,7 +9,7 @@ from hwgen.arch.dram import BLOCK_BYTES, Dram, DramPort
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.ir.layer import DIMS, REDUCTION_DIMS
+from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.tiles import Slice, TileCommands
@@ -93,7 +93,7 @@ def estimated_cycles(schedule: Schedule, hardware: Hardware) -> float:
             if array == "O":
                 whole = all(stay.ranges[DIMS.index(dim)][1] == schedule.layer.extents[dim] for dim in REDUCTION_DIMS)
                 size = schedule.bits.O // 8 if whole else element
-                spans = tuple((stay.ranges[DIMS.index(dim)],) for dim in ("m", "y", "x"))
+                spans = tuple((stay.ranges[DIMS.index(dim)],) for dim in OUTPUT_DIMS)
                 stores[stay.last] += MOVE_CYCLES + a_beat * _beats(spans, array, schedule, size, port.beat_bytes)
     loaded, computed, stored, before = 0.0, 0.0, 0.0, 0.0
     for tile, works in enumerate(_works(schedule, tiles, tiles.parameters)):

@@ -187,7 +187,7 @@ def operands_of(folder: Path) -> dict[str, dict[str, np.ndarray]]:
     (folder / "operands").mkdir(exist_ok=True)
     for path in sorted((folder / "set").glob("*.yaml")):
         schedule = load_schedule(path)
-        layer, dtype = schedule.layer, f"int{schedule.bits.I}"
+        layer, dtype = schedule.layer.of_network, f"int{schedule.bits.I}"
         shape = (layer.input_channels, layer.input_height, layer.input_width)
         most = 1 << (schedule.bits.I - 1)
         weights = (layer.output_channels, layer.channels_per_group, *layer.kernel)
@@ -224,7 +224,7 @@ def test_packed_operands_run_and_give_their_outputs(run: Run, rtl: Path) -> None
     } - {"manifest.json"}
     results(run("cosim", "--program", folder, "--dump", rtl / "dump", "--json"))
     for name, arrays in operands.items():
-        layer = load_schedule(rtl / "set" / f"{name}.yaml").layer
+        layer = load_schedule(rtl / "set" / f"{name}.yaml").layer.of_network
         expected = layer_output(layer, arrays["I"], arrays["W"], arrays["bias"])
         assert np.array_equal(np.load(rtl / "dump" / f"{name}.O.npy"), expected)
         assert len(np.unique(expected)) > 2

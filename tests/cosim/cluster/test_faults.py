@@ -42,7 +42,7 @@ CLUSTER = Cluster(hwcs=2, tcdm=1 << 13, banks=4)
 HARDWARE = hwc("two_tiles").model_copy(update={"cluster": CLUSTER})
 SCHEDULE = next(
     schedule
-    for schedule in cluster_schedules(HARDWARE, Random("faults"), 12, most_macs=6000)
+    for schedule in cluster_schedules(HARDWARE, Random("faults"), 12, most_macs=6000, forms=False)
     if compile_cluster(schedule, HARDWARE).layout.partial.size
     and schedule.layer.output_width > 4
     and any(loop.over for loop in schedule.loops)

@@ -13,6 +13,7 @@ from cosim.hwc.preparation import Run, prepare
 from cosim.hwc.runner import run_jobs
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import CONFIGURATION
+from hwgen.arch.layer_forms import run_inputs, run_weights
 from hwgen.arch.registers.control import Status
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.cached import generated
@@ -104,7 +105,7 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
         **{f"ring_{port}_size": ring.size for port, ring in rings.items()},
     }
     addresses = hwc_registers(parameters_of(run)).addresses
-    sums = convolve(layer, run.data.inputs, run.data.weights)
+    sums = convolve(layer, run_inputs(layer, run.data.inputs), run_weights(layer, run.data.weights))
     if not first:
         sums = sums + held.reshape(sums.shape)
     expected: NDArray[np.signedinteger] = sums

@@ -131,7 +131,7 @@ def written(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def operands(schedule: Schedule, seed: int) -> dict[str, np.ndarray]:
-    layer, rng = schedule.layer, np.random.default_rng(seed)
+    layer, rng = schedule.layer.of_network, np.random.default_rng(seed)
     shapes = {
         "input": (layer.input_channels, layer.input_height, layer.input_width),
         "weights": (layer.output_channels, layer.input_channels // layer.groups, *layer.kernel),
@@ -173,7 +173,7 @@ def test_layers_on_an_hwc(tmp_path: Path) -> None:
     one = driven(tmp_path, "hwc", names, more=more)
     assert (one.driver.probe(), one.driver.poll()) == (OK, IDLE)
     for number, (program, content) in enumerate(zip(programs, given, strict=True)):
-        layer, layout = program.schedule.layer, program.layout
+        layer, layout = program.schedule.layer.of_network, program.layout
         packed = {region: layout.packed(region, operand) for region, operand in content.items()}
         stored(one, number, packed)
         assert one.driver.start(number) == OK
@@ -230,7 +230,9 @@ def test_layers_on_a_cluster(tmp_path: Path) -> None:
         stored(one, number, content)
         assert one.driver.start(number) == OK
         assert one.driver.wait(0) == OK
-        expected = layer_output(program.schedule.layer, content["input"], content["weights"], content["bias"])
+        expected = layer_output(
+            program.schedule.layer.of_network, content["input"], content["weights"], content["bias"]
+        )
         np.testing.assert_array_equal(fetched(one, number, expected.size).reshape(expected.shape), expected)
     one.driver.start(0)
     one.driver.stop()

@@ -70,13 +70,13 @@ def convolved(path: Path, kernel: tuple[int, int], dilation: tuple[int, int], si
 
 def test_a_dilated_kernel_runs_as_a_dense_one(tmp_path: Path, hardware: Hardware) -> None:
     (layer,) = plan_network(convolved(tmp_path / "x.onnx", (1, 3), (2, 1)), hardware).layers
-    assert (layer.program.schedule.layer.kernel, layer.zero_share) == ((1, 3), 0.0)
+    assert (layer.program.schedule.layer.of_network.kernel, layer.zero_share) == ((1, 3), 0.0)
     (layer,) = plan_network(convolved(tmp_path / "x.onnx", (3, 1), (2, 1)), hardware).layers
-    assert (layer.program.schedule.layer.kernel, layer.zero_share) == ((5, 1), pytest.approx(0.4))
+    assert (layer.program.schedule.layer.of_network.kernel, layer.zero_share) == ((5, 1), pytest.approx(0.4))
     (layer,) = plan_network(convolved(tmp_path / "x.onnx", (3, 3), (6, 1), 14), hardware).layers
-    assert (layer.program.schedule.layer.kernel, layer.zero_share) == ((7, 3), pytest.approx(1 - 18 / 84))
+    assert (layer.program.schedule.layer.of_network.kernel, layer.zero_share) == ((7, 3), pytest.approx(1 - 18 / 84))
     plan = plan_network(convolved(tmp_path / "x.onnx", (2, 1), (11, 1), 14), hardware)
-    assert [one.program.schedule.layer.kernel for one in plan.layers] == [(1, 1)]
+    assert [one.program.schedule.layer.of_network.kernel for one in plan.layers] == [(1, 1)]
 
 
 def test_a_window_that_no_hwc_has_is_refused_with_it(tmp_path: Path, hardware: Hardware) -> None:

@@ -85,6 +85,7 @@ def test_what_litert_refuses_is_one_line(tmp_path: Path) -> None:
 NAMES = ("pretrainedResnet_quant", "kws_ref_model", "vww_96_int8", "ad01_int8")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.skipif(FOLDER not in os.environ, reason=f"{FOLDER} does not name the folder of MLPerf Tiny's models")
 def test_mlperf_tiny(name: str) -> None:
