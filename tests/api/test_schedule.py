@@ -194,20 +194,20 @@ def test_a_chart_is_a_picture(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_raises_and_what_was_found_stays(tmp_path: Path) -> None:
-    """The layer that was finished is read from the folder; the interpreter goes on, with its own handler."""
-    layers = [STEM, *hwgen.load("vgg16:conv4_2").layers]
+    """Layers that were finished are read from the folder; the interpreter goes on, with its own handler."""
+    layers = [STEM, *hwgen.load("vgg16:conv").layers]
     Timer(0.1, _interrupt_when, (tmp_path / ".found",)).start()
     with pytest.raises(KeyboardInterrupt):
         hwgen.schedule(layers, "hwc", buffer="1KiB", output=tmp_path)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert len(list((tmp_path / ".found").iterdir())) == 1
+    assert 1 <= len(list((tmp_path / ".found").iterdir())) < len({str(layer.shape_data) for layer in layers})
     assert hwgen.schedule(STEM, buffer=512).bytes > 0
 
 
 def _interrupt_when(store: Path) -> None:
     """Ctrl-C, as soon as a result is in the folder."""
-    for _ in range(600):
+    for _ in range(6000):
         if store.is_dir() and any(store.iterdir()):
             os.kill(os.getpid(), signal.SIGINT)
             return
-        time.sleep(0.05)
+        time.sleep(0.005)
