@@ -39,6 +39,19 @@ _END_SECONDS = 5.0
 _running: list["subprocess.Popen[bytes]"] = []
 
 
+class _Starts:
+    """What `started` and `stop_all` tell each other: a program may be started just when all are stopped.
+
+    Members
+    -------
+    lock : held while the running ones are noted; not by `stop_all`, which a signal calls at any place.
+    stops : the number of times that all were stopped.
+    """
+
+    lock = threading.Lock()
+    stops = 0
+
+
 class _Watch:
     """What ends all that this process has started, when it has ended: see `hwgen.tools.watcher`."""
 
@@ -53,6 +66,7 @@ class _Watch:
             cls.process.stdin.close()
             cls.process.returncode = 0  # not the copy's child
         cls.process, cls.lock = None, threading.Lock()
+        _Starts.lock = threading.Lock()
         _running.clear()
 
     @classmethod
@@ -107,6 +121,7 @@ def started(
     folder : where it runs.
     """
     watched()
+    stops = _Starts.stops
     process = subprocess.Popen(
         command,
         env={**environment, MARK: os.environ[MARK]},
@@ -116,8 +131,10 @@ def started(
         cwd=folder,
         start_new_session=True,
     )
-    _running[:] = [one for one in _running if one.returncode is None]
-    _running.append(process)
+    with _Starts.lock:
+        _running[:] = [*(one for one in _running if one.returncode is None), process]
+    if _Starts.stops != stops:
+        _kill(process)
     return process
 
 
@@ -139,7 +156,8 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def stop_all() -> None:
-    """Kill all that `started` has started and that still runs; who waits for it goes on."""
+    """Kill all that `started` has started, or is starting, and that still runs; who waits for it goes on."""
+    _Starts.stops += 1
     for process in list(_running):
         if process.poll() is None:
             _kill(process)

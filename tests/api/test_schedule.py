@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from threading import Timer
@@ -193,6 +194,15 @@ def test_a_chart_is_a_picture(tmp_path: Path) -> None:
         figure.save(tmp_path / "a.pdf")
 
 
+@pytest.fixture
+def taken_back() -> Iterator[None]:
+    """Ctrl-C as a terminal has it: a shell has its jobs in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("taken_back")
 def test_ctrl_c_raises_and_what_was_found_stays(tmp_path: Path) -> None:
     """Layers that were finished are read from the folder; the interpreter goes on, with its own handler."""
     layers = [STEM, *hwgen.load("vgg16:conv").layers]

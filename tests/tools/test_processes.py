@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,19 @@ def test_all_that_run_are_stopped_with_what_they_have_started(tmp_path: Path) ->
     stop_all()
     assert process.wait(10) == -signal.SIGKILL
     assert ended(int(file.read_text(encoding="utf-8")))
+
+
+def test_what_is_being_started_is_stopped_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt comes when the program runs, and is not yet known to."""
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **more: Any) -> None:
+            super().__init__(command, **more)
+            if command[0] == "sleep":
+                stop_all()
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    assert started(["sleep", "600"], PATH).wait(10) == -signal.SIGKILL
 
 
 FORK = """
