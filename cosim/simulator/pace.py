@@ -51,7 +51,7 @@ class Forecast:
 
 
 def hwc_paces(multipliers: int) -> dict[str, Pace]:
-    """What each build of an HWC costs, by its number of multipliers: Verilator's in the native run loop, and Icarus."""
+    """What each build of an HWC costs, by its number of multipliers: Verilator's in native run loops, and Icarus."""
     return {
         "icarus": Pace(0.5, 250e-6),
         "verilator": Pace(4.5, 4.5e-6 + 0.04e-6 * multipliers),
@@ -61,7 +61,7 @@ def hwc_paces(multipliers: int) -> dict[str, Pace]:
 
 
 def cluster_paces(hwcs: int) -> dict[str, Pace]:
-    """What each build of clusters costs, by the number of HWCs in all of them: it is a library, compiled in two parts."""
+    """What each build of clusters costs, by the number of HWCs in all: a library, compiled in two parts."""
     return {
         "verilator": Pace(7.0 + 4.0 * hwcs, 2.5e-6 + 3.2e-6 * hwcs),
         "verilator_fast": Pace(10.0 + 4.0 * hwcs, 1.5e-6 + 1.7e-6 * hwcs),
