@@ -12,12 +12,13 @@ from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.cluster_counts import ClusterPrediction, predict_cluster
+from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.dram.counts import dram_layout, program_access
 from hwgen.model.energy import Energy, device_energy, prices_of
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.times import ClusterTimes
 
-__all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
+__all__ = ["OnCluster", "judge_of", "predicted_on_cluster", "timed_on"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,19 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
     )
 
 
+def timed_on(
+    schedule: Schedule, hardware: Hardware, *, ordered: bool = False, residence: Residence = ALL_MOVED
+) -> float:
+    """The cycles of a schedule by the exact model; raises `InputError` if it cannot run on this hardware.
+
+    ``ordered``, ``residence`` : as `judge_of` and `compile_cluster` have them.
+    """
+    cluster = hardware.cluster or Cluster()
+    layout = dram_layout(schedule, cluster.hwcs, ordered=True) if ordered else None
+    program = compile_cluster(schedule, hardware, layout=layout, residence=residence)
+    return cluster_cycles(program, cluster.dram or Dram()).total
+
+
 def judge_of(hardware: Hardware, *, timed: bool, ordered: bool = False) -> Callable[[Schedule], float]:
     """The check of `hwgen.search.cluster.optimal`: raises `InputError` if the schedule cannot run on this hardware.
 
@@ -60,11 +74,11 @@ def judge_of(hardware: Hardware, *, timed: bool, ordered: bool = False) -> Calla
     cluster = hardware.cluster or Cluster()
 
     def judged(schedule: Schedule) -> float:
-        layout = dram_layout(schedule, cluster.hwcs, ordered=True) if ordered else None
-        program = compile_cluster(schedule, hardware, layout=layout)
         if not timed:
+            layout = dram_layout(schedule, cluster.hwcs, ordered=True) if ordered else None
+            compile_cluster(schedule, hardware, layout=layout)
             return 1.0
         lanes = cluster.hwcs * hardware.shape.product
-        return schedule.layer.macs / (lanes * cluster_cycles(program, cluster.dram or Dram()).total)
+        return schedule.layer.macs / (lanes * timed_on(schedule, hardware, ordered=ordered))
 
     return judged

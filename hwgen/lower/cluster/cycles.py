@@ -15,7 +15,9 @@ from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
+from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.cluster.tile_order import Spans
+from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.hwc.cycles import cycles
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
@@ -69,21 +71,23 @@ def _works(schedule: Schedule, tiles: TileCommands, parameters: HwcParameters) -
     return ([work(part) for part in parts] for parts in tiles.slices)
 
 
-def estimated_cycles(schedule: Schedule, hardware: Hardware) -> float:
+def estimated_cycles(schedule: Schedule, hardware: Hardware, residence: Residence = ALL_MOVED) -> float:
     """About what a schedule takes: its HWCs by their model, what the DMA moves for each tile by its bytes and runs.
+
+    ``residence`` : maps that stay, of which nothing is moved.
 
     Raises `InputError` for what the cluster cannot run, as far as it is looked at.
     """
     cluster = hardware.cluster or Cluster()
-    schedule = normalised(schedule, cluster.hwcs)
-    placement = place(schedule)
-    if placement.size > cluster.tcdm:
-        raise InputError(f"{schedule.layer.name}: the TCDM needs {placement.size} bytes, it has {cluster.tcdm}")
+    schedule = normalised(held_whole(schedule, residence.arrays), cluster.hwcs)
+    placement, room = place(schedule, residence), cluster.tcdm if residence.room is None else residence.room
+    if placement.size > room:
+        raise InputError(f"{schedule.layer.name}: the TCDM needs {placement.size} bytes, it has {room}")
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, {})
     port = DramPort.of(cluster)
     a_beat = max(1.0, port.dram.block_cycles * port.beat_bytes / BLOCK_BYTES)
     loads, stores = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices))
-    for array in ARRAYS:
+    for array in (one for one in ARRAYS if one not in residence.unmoved):
         for stay in placement[array].stays:
             element = placement[array].element
             if stay.new:

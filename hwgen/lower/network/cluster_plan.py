@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ from hwgen.ir.network.kinds import (
 )
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.cluster.cost import judge_of
+from hwgen.lower.cluster.cost import judge_of, timed_on
 from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
@@ -47,7 +48,9 @@ from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
 from hwgen.lower.vector.tasks import tasks_of
 from hwgen.model.cluster.levels import normalised
+from hwgen.model.cluster.residence import Residence
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
+from hwgen.search.cluster.kept_maps import search_with_kept_maps
 from hwgen.search.cluster.least_cycles import search_least_cycles
 
 __all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]
@@ -171,17 +174,26 @@ def plan_cluster(
     schedules, refused = _schedules(graph, hardware, progress)
     tables: dict[str, bytes] = {}
     if schedules:
-        machine = compile_cluster(next(iter(schedules.values())), hardware).hardware
+        one = next(iter(schedules.values()))
+        layout = dram_layout(one, (hardware.cluster or Cluster()).hwcs, ordered=True)
+        machine = compile_cluster(one, hardware, layout=layout).hardware
         tables, others = _vector_nodes(graph, machine)
         refused |= others
     order = ordered(graph, {*schedules, *tables})
+    kept = [KeptMaps({}, machine.tcdm_bytes) for _ in order.stretches]
+    if resident:
+        beside = _WithKeptMaps(graph, schedules, hardware)
+        kept = [
+            choose_kept(graph, order, nodes, schedules, hardware, machine, beside.of) for nodes in order.stretches
+        ]
+        for nodes, maps in zip(order.stretches, kept, strict=True):
+            for at, node in enumerate(nodes):
+                if node.name in schedules:
+                    residence = maps.residence(at, order.roots[node.inputs[0]], node.output)
+                    better = beside.of(node, residence) if residence.arrays else None
+                    schedules[node.name] = better or schedules[node.name]
+                    progress()
     parameters, placed, constants = _parameters(graph, order, schedules, tables, hardware)
-    kept = [
-        choose_kept(graph, order, nodes, schedules, hardware, machine)
-        if resident
-        else KeptMaps({}, machine.tcdm_bytes)
-        for nodes in order.stretches
-    ]
     inside = {name for one in kept for name, there in one.maps.items() if not there.stored}
     alive = {name: one for name, one in _lifetimes(graph, order, schedules).items() if name not in inside}
     rooms = plan_rooms(alive, BLOCK_BYTES, parameters.size)
@@ -250,6 +262,34 @@ def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule], lai
         found = search_least_cycles(layer, hardware, timed=timed, estimate=estimate, laid_out=laid_out)
         known[shape] = found.schedule
     return known[shape].of_layer(layer)
+
+
+class _WithKeptMaps:
+    """Schedules of nodes that have maps in the TCDM: those of fewest cycles there."""
+
+    def __init__(self, graph: Graph, schedules: Mapping[str, Schedule], hardware: Hardware) -> None:
+        self._graph, self._schedules, self._hardware = graph, schedules, hardware
+        self._known: dict[str, Schedule | None] = {}
+
+    def of(self, node: Node, residence: Residence) -> Schedule | None:
+        """The schedule of a node; None if none runs. Layers of one shape share it."""
+        assert isinstance(node, Convolution | Product)
+        found = self._schedules[node.name]
+        laid_out = residence.inputs is None and may_be_laid_out(self._graph, node)
+        layer = found.layer.of_network
+        key = json.dumps([layer.shape_data, laid_out, residence.arrays, residence.stored, residence.room])
+        if key not in self._known:
+            self._known[key] = search_with_kept_maps(
+                layer,
+                self._hardware,
+                residence,
+                timed=partial(timed_on, hardware=self._hardware, ordered=True, residence=residence),
+                estimate=partial(estimated_cycles, hardware=self._hardware, residence=residence),
+                found=found,
+                laid_out=laid_out,
+            )
+        one = self._known[key]
+        return None if one is None else one.of_layer(layer)
 
 
 def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, bytes], dict[str, str]]:

@@ -59,12 +59,15 @@ def inputs_of(graph: Graph, plan: ClusterPlan, number: int) -> list[Tensor]:
             if inside in stretch.given:
                 found.setdefault(inside, []).append(_tensor(graph, plan, name, inside))
             for source, layer in laid_out.items():
-                if layer.node.inputs[0] == inside and source in stretch.given:
+                if plan.order.roots[layer.node.inputs[0]] == inside and source in stretch.given:
                     found.setdefault(source, []).append(_laid_out(graph, plan, name, source, layer))
     turned = {layer.sources[0]: layer.node.inputs[0] for layer in stretch.layers if turns(layer.node)}
     for source in stretch.given:
         if source in turned:
             found[source] = [_turned(graph, plan, turned[source], turned[source], source)]
+        elif source in laid_out and source not in found:
+            layer = laid_out[source]
+            found[source] = [_laid_out(graph, plan, layer.node.inputs[0], source, layer)]
         elif source not in found:
             found[source] = [_tensor(graph, plan, source, source)]
     return [one for some in found.values() for one in some]

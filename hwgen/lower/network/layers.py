@@ -7,7 +7,7 @@ import numpy as np
 from hwgen.ir.document import validated
 from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
-from hwgen.ir.network.kinds import Convolution, HostOperator, Product, Quantise, undilated
+from hwgen.ir.network.kinds import Convolution, HostOperator, Movement, Product, Quantise, View, undilated
 
 __all__ = ["layer_of", "may_be_laid_out", "refusals", "weighted"]
 
@@ -18,10 +18,16 @@ def weighted(graph: Graph) -> list[Convolution | Product]:
 
 
 def may_be_laid_out(graph: Graph, node: Convolution | Product) -> bool:
-    """Whether the host stores the node's input in memory for this node alone: it is an input of the network."""
+    """Whether the host stores the node's input in memory for this node alone: it is an input of the network, or what
+    only software makes of one."""
+    makers = {one.output: one for one in graph.nodes}
     (name,) = node.inputs
-    quantisers = (one for one in graph.nodes if isinstance(one, Quantise) and one.inputs[0] in graph.inputs)
-    return isinstance(node, Convolution) and (name in graph.inputs or name in {one.output for one in quantisers})
+    while isinstance(makers.get(name), View):
+        (name,) = makers[name].inputs
+    maker = makers.get(name)
+    return isinstance(node, Convolution) and (
+        name in graph.inputs or isinstance(maker, HostOperator | Movement | Quantise)
+    )
 
 
 def refusals(graph: Graph, refused: Mapping[str, str]) -> dict[str, str]:

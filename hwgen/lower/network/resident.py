@@ -13,7 +13,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import aligned
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Node
 from hwgen.ir.schedule import Schedule
@@ -24,6 +24,7 @@ from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import resident_pitch, resident_plane
+from hwgen.model.dram.counts import dram_layout
 
 __all__ = ["Kept", "KeptMaps", "choose_kept", "feature_map"]
 
@@ -101,9 +102,10 @@ def choose_kept(
     schedules: Mapping[str, Schedule],
     hardware: Hardware,
     machine: ClusterParameters,
+    other: Callable[[Node, Residence], Schedule | None],
 ) -> KeptMaps:
-    """Choose for one stretch."""
-    chooser = _Chooser(graph, order, nodes, schedules, hardware, machine)
+    """Choose for one stretch; ``other`` : a schedule of a node with maps that stay, where its own has no room."""
+    chooser = _Chooser(graph, order, nodes, schedules, hardware, machine, other)
     found = KeptMaps({}, machine.tcdm_bytes)
     for _, name, options in sorted(chooser.candidates(), key=lambda one: (-one[0], one[1])):
         for kept in options:
@@ -123,9 +125,10 @@ class _Chooser:
         schedules: Mapping[str, Schedule],
         hardware: Hardware,
         machine: ClusterParameters,
+        other: Callable[[Node, Residence], Schedule | None],
     ) -> None:
         self._graph, self._order, self._nodes = graph, order, nodes
-        self._schedules, self._hardware, self._machine = schedules, hardware, machine
+        self._schedules, self._hardware, self._machine, self._other = schedules, hardware, machine, other
         self._word = next(iter(schedules.values())).ports.map_bytes
         self._needs: dict[tuple[str, bool, bool, bool], int | None] = {}
 
@@ -183,12 +186,20 @@ class _Chooser:
         if key not in self._needs:
             middle = self._machine.tcdm_bytes // 2
             somewhere = Residence(middle if given else None, middle if made else None, residence.stored)
-            self._needs[key] = _or_none(
-                lambda: (
-                    compile_cluster(self._schedules[node.name], self._hardware, residence=somewhere).placement.size
-                )
-            )
+            need = self._size(self._schedules[node.name], somewhere)
+            if need is None:
+                another = self._other(node, somewhere)
+                need = None if another is None else self._size(another, somewhere)
+            self._needs[key] = need
         return self._needs[key]
+
+    def _size(self, schedule: Schedule, residence: Residence) -> int | None:
+        """Bytes of the TCDM that a schedule needs; None: it cannot hold these maps whole."""
+        cluster = self._hardware.cluster or Cluster()
+        layout = dram_layout(schedule, cluster.hwcs, ordered=True)
+        return _or_none(
+            lambda: compile_cluster(schedule, self._hardware, layout=layout, residence=residence).placement.size
+        )
 
     def _vector_runs(self, trial: KeptMaps, at: int) -> bool:
         node = self._nodes[at]

@@ -244,6 +244,10 @@ def _present(touch: tuple[Spans, ...]) -> bool:
 
 def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> Placed:
     touches = _touches(schedule, walk)
+    if resident:  # whole, also where strides leave out its last lines
+        layer = schedule.layer
+        whole = ((0, layer.input_channels),), ((0, layer.input_height),), ((0, layer.input_width),)
+        touches = [replace(at, touch=whole) for at in touches]
     rows, pitch, word, size = 0, 0, schedule.ports.map_bytes, schedule.bits.I // 8
     last: tuple[Spans, ...] = ()
     for at in touches:

@@ -24,7 +24,7 @@ from hwgen.search.core.space import Tables, Target
 from hwgen.search.hwc.memory_split import frontier
 from hwgen.search.objectives.of_hwc import hwc_objective
 
-__all__ = ["InnerGoal", "InnerNests"]
+__all__ = ["InnerGoal", "InnerNests", "of_two_tiles"]
 
 InnerGoal = Literal["traffic", "cycles"]
 Floats = NDArray[np.float64]
@@ -170,3 +170,11 @@ class InnerNests:
                 ]
                 usable &= self._target.settings.steps(loop_set.dims, dim, size, choices)
         return usable
+
+
+def of_two_tiles(hardware: Hardware) -> Hardware:
+    """The hardware with half of O's memory, so that the whole has room for a tile beside one that is drained."""
+    buffers = hardware.buffers
+    if buffers is None:
+        return hardware
+    return hardware.model_copy(update={"buffers": {**buffers, "O": buffers["O"] // 2}})

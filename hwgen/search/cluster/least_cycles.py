@@ -16,6 +16,7 @@ few for fewer bytes. Beside the cycles is a lower bound (`hwgen.model.cycle_boun
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from hwgen.model.cycle_bound import cycle_bound
 from hwgen.search.cluster.best_form import in_best_cluster_form
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
-from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
+from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests, of_two_tiles
 from hwgen.search.cluster.optimal import ClusterResult, Judge
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
@@ -45,7 +46,7 @@ NEAR = 0.005
 """The part by which cycles may exceed the fewest, for fewer bytes; and the bound, to end a search."""
 RANKED = 256
 """Combinations of steps of least estimates that are weighed with the words of the ports."""
-MOST_TILES, MOST_ESTIMATED, MOST_JUDGED = 12, 24, 8
+MOST_TILES, MOST_ESTIMATED, MOST_JUDGED = 12, 48, 8
 TILE_CYCLES, MOVE_CYCLES = 100, 100
 """About what a tile costs the HWCs, and the DMA, beyond their work."""
 SUM_CYCLES = 4
@@ -93,7 +94,7 @@ class _Search:
         self._levels = CostLevels(
             layer, bits, self._cluster, self._target, objective, demand=None, max_tried=MAX_TRIED, spreads=True
         )
-        self._inner = InnerNests(layer, hardware, bits)
+        self._inner = [InnerNests(layer, one, bits) for one in (of_two_tiles(hardware), hardware)]
         timing = self._cluster.dram or Dram()
         self._a_byte = max(1 / beat_bytes(self._cluster.axi_bits), timing.block_cycles / BLOCK_BYTES)
 
@@ -152,9 +153,9 @@ class _Search:
 
     def _nests(self, plan: _Plan) -> Iterator[tuple[Schedule, int]]:
         """The nests of the HWCs with their bytes at the TCDM."""
-        for goal in GOALS:
+        for inner, goal in product(self._inner, GOALS):
             for spills in (True, False):
-                found = self._inner.best(plan.loops, plan.steps, plan.spread, spills=spills, goal=goal, vectors=True)
+                found = inner.best(plan.loops, plan.steps, plan.spread, spills=spills, goal=goal, vectors=True)
                 if found is None:
                     break
                 if self._levels.fits(found[0]):

@@ -1,0 +1,144 @@
+"""The schedule of fewest cycles of a layer whose maps stay in the TCDM, from a few tiles.
+
+Of what stays the DMA moves nothing, so that tiles only cut the weights, of which the next are loaded beside the work,
+and the maps that do not stay. Each cut into a few equal tiles, along filters and along rows, is spread over the HWCs
+in every way, with the nests of the HWCs that a search for all maps in the DRAM looks at, too. They are taken in the
+order of an estimate; the exact model of the program times the best.
+
+*The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import inf, prod
+
+from hwgen.arch.bus import beat_bytes
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
+from hwgen.ir.schedule import ArrayName, Bits, Schedule
+from hwgen.model.cluster.residence import Residence
+from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests, of_two_tiles
+from hwgen.search.cluster.outer_nest import OuterLoops
+from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of
+from hwgen.search.core.settings import Slices
+from hwgen.search.core.space import Target
+from hwgen.search.layer_forms import forms_of
+
+__all__ = ["search_with_kept_maps"]
+
+CUTS = (1, 2, 3, 4, 8, 16)
+"""Numbers of tiles into which an axis is cut."""
+MOST_TILES, MOST_ESTIMATED, MOST_JUDGED = 32, 32, 3
+TILE_CYCLES = 150
+"""About what a tile costs beyond its work."""
+GOALS: tuple[InnerGoal, ...] = ("cycles", "traffic")
+
+Cycles = Callable[[Schedule], float]
+"""Cycles of a schedule; raises `InputError` where the hardware cannot run it."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A layer in some form, loops around a tile, its steps, its spread, and a first estimate of its cycles."""
+
+    layer: Layer
+    loops: OuterLoops
+    steps: dict[Dim, int]
+    spread: Spread
+    estimate: float
+
+
+def search_with_kept_maps(
+    layer: Layer,
+    hardware: Hardware,
+    residence: Residence,
+    *,
+    timed: Cycles,
+    estimate: Cycles,
+    found: Schedule | None = None,
+    bits: Bits | None = None,
+    laid_out: bool = False,
+) -> Schedule | None:
+    """The schedule of fewest cycles of a layer, in the form of the fewest; None if none runs.
+
+    Parameters
+    ----------
+    residence : the maps that stay.
+    timed : the cycles of a schedule with these.
+    estimate : about these, in less time.
+    found : a schedule that is taken where none takes fewer cycles, if it runs.
+    laid_out : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`.
+    """
+    bits = bits or Bits()
+    plans = [
+        plan
+        for form in forms_of(layer.of_network, hardware.shape, laid_out=laid_out)
+        for plan in _plans(form, hardware, residence)
+    ]
+    known: list[tuple[float, Schedule]] = []
+    for plan in sorted(plans, key=lambda plan: plan.estimate)[:MOST_TILES]:
+        for schedule in _nests(plan, hardware, bits):
+            try:
+                known.append((estimate(schedule), schedule))
+            except InputError:
+                continue
+        if len(known) >= MOST_ESTIMATED:
+            break
+    best, least, tried = None, inf, 0
+    for schedule in [*([] if found is None else [found]), *(one for _, one in sorted(known, key=lambda one: one[0]))]:
+        if tried > MOST_JUDGED:
+            break
+        try:
+            cycles = timed(schedule)
+        except InputError:
+            continue
+        tried += 1
+        if cycles < least:
+            best, least = schedule, cycles
+    return best
+
+
+def _plans(layer: Layer, hardware: Hardware, residence: Residence) -> Iterator[_Plan]:
+    """The spread tiles."""
+    cluster, target = hardware.cluster or Cluster(), Target.of(hardware)
+    extents, slices = layer.extents, Slices(layer, target.settings)
+    beat = beat_bytes(cluster.axi_bits)
+    taps = prod(extents[dim] for dim in REDUCTION_DIMS if dim != "c") * -(-extents["c"] // target.lanes.along("c"))
+    moved: dict[ArrayName, float] = {
+        "I": 0.0 if "I" in residence.unmoved else layer.input_elements / beat,
+        "W": layer.weight_elements / beat,
+        "O": 0.0 if "O" in residence.unmoved else layer.output_elements / beat,
+    }
+    for filters, rows in product(_cuts(layer.outputs_per_group, extents["m"]), _cuts(extents["y"], extents["y"])):
+        steps: dict[Dim, int] = {"m": filters, "c": extents["c"], "y": rows, "x": extents["x"]}
+        outer, inner = -(-extents["m"] // filters), -(-extents["y"] // rows)
+        tiles = outer * inner
+        first = {"I": moved["I"] / (inner if outer == 1 else 1), "W": moved["W"] / outer, "O": moved["O"] / tiles}
+        dims: tuple[Dim, ...] = ("m", "y")
+        loops = OuterLoops(dims, (filters, rows), (1 if outer == 1 else 0, 0, 1))
+        for spread in spreads_of(steps, cluster.hwcs, slices):
+            work = busiest_iterations(layer, steps, spread, target) * taps + TILE_CYCLES * tiles
+            yield _Plan(layer, loops, steps, spread, max(work, moved["I"] + moved["W"]) + sum(first.values()))
+
+
+def _cuts(unit: int, extent: int) -> list[int]:
+    """Steps that cut an axis into a few tiles; of several groups only between them."""
+    if unit < extent:
+        steps = {unit * -(-extent // unit // number) for number in CUTS}
+    else:
+        steps = {-(-extent // number) for number in CUTS}
+    return sorted(steps, reverse=True)
+
+
+def _nests(plan: _Plan, hardware: Hardware, bits: Bits) -> Iterator[Schedule]:
+    """The nests of the HWCs, each once."""
+    known = set()
+    for one, goal in product((of_two_tiles(hardware), hardware), GOALS):
+        nests = InnerNests(plan.layer, one, bits)
+        for spills in (True, False):
+            best = nests.best(plan.loops, plan.steps, plan.spread, spills=spills, goal=goal, vectors=True)
+            if best is not None and best[0].nest not in known:
+                known.add(best[0].nest)
+                yield best[0]

@@ -1,0 +1,88 @@
+"""Layers whose maps stay in the TCDM: the schedule found takes no more cycles than the one for maps in the DRAM."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from hwgen.arch.hardware_file import read_hardware_data
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import Layer
+from hwgen.lower.cluster.cost import judge_of, timed_on
+from hwgen.lower.cluster.cycles import estimated_cycles
+from hwgen.model.cluster.residence import Residence
+from hwgen.search.cluster.kept_maps import search_with_kept_maps
+from hwgen.search.cluster.least_cycles import search_least_cycles
+
+HARDWARE = {
+    "lanes": {"m": 4, "c": 4},
+    "budget": 1792,
+    "buffers": {"I": 512, "W": 256, "O": 1024},
+    "order": ["m", "y", "x", {"buffer": "O"}, "c", {"buffer": "I"}, "k", {"buffer": "W"}, "l", "m", "y", "x"],
+    "cluster": {"hwcs": 4, "tcdm": 65536},
+}
+INPUT, OUTPUT = 32768, 49152
+
+
+def _layer(rng: np.random.Generator) -> Layer:
+    kernel, stride = int(rng.choice([1, 3])), int(rng.integers(1, 4))
+    out = int(rng.integers(1, 17))
+    return Layer(
+        name="drawn",
+        input_channels=int(rng.integers(1, 17)),
+        output_channels=int(rng.integers(1, 33)),
+        input_height=(out - 1) * stride + kernel,
+        input_width=(out - 1) * stride + kernel,
+        output_height=out,
+        output_width=out,
+        kernel=(kernel, kernel),
+        stride=(stride, stride),
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_more_cycles_than_for_maps_in_the_dram(seed: int) -> None:
+    hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "four", **HARDWARE}, "four")
+    layer = _layer(np.random.default_rng(seed))
+    found = search_least_cycles(
+        layer,
+        hardware,
+        timed=judge_of(hardware, timed=True, ordered=True),
+        estimate=partial(estimated_cycles, hardware=hardware),
+    ).schedule
+    for residence in (Residence(INPUT, OUTPUT, stored=False), Residence(INPUT), Residence(None, OUTPUT)):
+        timed = partial(timed_on, hardware=hardware, ordered=True, residence=residence)
+        best = search_with_kept_maps(
+            layer,
+            hardware,
+            residence,
+            timed=timed,
+            estimate=partial(estimated_cycles, hardware=hardware, residence=residence),
+            found=found,
+        )
+        assert best is not None
+        try:
+            before = timed(found)
+        except InputError:  # it has partial sums in the TCDM, where the output stays
+            before = float("inf")
+        assert timed(best) <= before
+
+
+def test_few_large_tiles_where_nothing_is_moved() -> None:
+    """With the maps in the DRAM rows are cut so that transfers overlap; where they stay that costs cycles."""
+    hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "four", **HARDWARE}, "four")
+    layer = Layer(
+        name="wide", input_channels=16, output_channels=16, input_height=16, input_width=16, output_height=16,
+        output_width=16, kernel=(3, 3), padding=(1, 1, 1, 1),
+    )  # fmt: skip
+    judge = judge_of(hardware, timed=True, ordered=True)
+    found = search_least_cycles(
+        layer, hardware, timed=judge, estimate=partial(estimated_cycles, hardware=hardware)
+    ).schedule
+    residence = Residence(INPUT, OUTPUT, stored=False)
+    timed = partial(timed_on, hardware=hardware, ordered=True, residence=residence)
+    estimate = partial(estimated_cycles, hardware=hardware, residence=residence)
+    best = search_with_kept_maps(layer, hardware, residence, timed=timed, estimate=estimate, found=found)
+    assert best is not None
+    assert timed(best) < 0.98 * timed(found)
+    assert estimate(best) == pytest.approx(timed(best), rel=0.05)
