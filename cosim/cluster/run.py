@@ -15,10 +15,12 @@ from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.control import Control
 from hwgen.arch.system import WINDOW_BYTES
 
-__all__ = ["REGIONS", "run_clusters", "tcdm_counts", "tcdm_words", "unit_controls"]
+__all__ = ["AHEAD", "REGIONS", "run_clusters", "tcdm_counts", "tcdm_words", "unit_controls"]
 
-REGIONS = ("I", "W", "O", "B")
-"""Regions of the TCDM, in the order in which the harness knows them."""
+AHEAD = "ahead"
+"""The region of weights that are loaded for the next layer of a program."""
+REGIONS = (AHEAD, "I", "W", "O", "B")
+"""Regions of the TCDM, as the harness has them in order; of those that share addresses the first counts."""
 STALLS = ("busy_", "wait_", "stall_")
 """Name prefixes of the cluster's cycle counters."""
 

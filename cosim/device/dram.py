@@ -7,7 +7,7 @@ from cosim.simulator.harness import SimulatedHarness
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, ticks
 
-__all__ = ["COUNTED", "COUNTERS", "Counted", "Region", "Unwanted", "dram_controls", "dram_counts",
+__all__ = ["AHEAD", "COUNTED", "COUNTERS", "Counted", "Region", "Unwanted", "dram_controls", "dram_counts",
            "dram_unwanted", "packed", "region_controls", "timing_words"]  # fmt: skip
 
 COUNTED = "harness.dram.counted"
@@ -22,19 +22,22 @@ COUNTERS = {
 }
 """The counters' names in the harness, by those of `hwgen.ir.counts`."""
 REGIONS = 8
+AHEAD = max(OperandTag) + 1
+"""The kind of weights that are loaded for the next layer of a program."""
 OTHER = 15
 """The kind of what is in no region."""
-Counted = dict[tuple[OperandTag | None, bool], dict[str, int]]
+Counted = dict[tuple[int | None, bool], dict[str, int]]
 """Counters by name, by the region's kind (None: in no region) and whether it was written."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Byte addresses from ``base`` up to, not including, ``end``; accesses there are counted as ``kind``."""
+    """Byte addresses from ``base`` up to, not including, ``end``; accesses there are counted as ``kind``,
+    an `OperandTag` or `AHEAD`."""
 
     base: int
     end: int
-    kind: OperandTag
+    kind: int
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def dram_counts(model: SimulatedHarness, scope: str = COUNTED) -> Counted:
         (kind, written): {
             name: int(values[2 * (OTHER if kind is None else kind) + written]) for name, values in counted.items()
         }
-        for kind in (*OperandTag, None)
+        for kind in (*OperandTag, AHEAD, None)
         for written in (False, True)
     }
 

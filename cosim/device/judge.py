@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.device.dram import Counted, Region, Unwanted
+from cosim.device.dram import AHEAD, Counted, Region, Unwanted
 from cosim.device.job import ELSEWHERE, Accesses, Outcome, UnitOutcome
 from cosim.device.result import LayerResult
 from hwgen.arch.bus import SUM_BYTES
@@ -119,7 +119,7 @@ AT_VECTOR = Ports(
     }
 )
 """Inputs and outputs take turns in one region."""
-_AT_DRAM: Mapping[tuple[OperandTag | None, bool], tuple[Operand, Direction]] = {
+_AT_DRAM: Mapping[tuple[int | None, bool], tuple[Operand, Direction]] = {
     (OperandTag.P, False): ("P", "read"),
     (OperandTag.I, False): ("I", "read"),
     (OperandTag.W, False): ("W", "read"),
@@ -238,11 +238,15 @@ def _measured(schedule: Schedule | None, tcdm: Accesses, dram: Counted, ports: P
             key = ("dram", *moved)
             found[key] += Access(elements=counters["bytes"] // ports.element(key, schedule), **counters)
         elif any(counters.values()):
-            where = _where(None if kind is None else kind.name)
+            where = _where(None if kind is None else _kind(kind))
             strays.append(
                 f"DRAM: {counters['axi_bursts']} bursts {'written' if written else 'read'} {where}, expected none"
             )
     return Counts({key: access for key, access in found.items() if access != Access()}), strays
+
+
+def _kind(kind: int) -> str:
+    return "W of the next layer" if kind == AHEAD else OperandTag(kind).name
 
 
 def _where(region: str | None) -> str:
@@ -314,7 +318,7 @@ def _unit_name(outcome: Outcome, number: int) -> str:
 
 def unwanted(regions: Iterable[Region], found: Unwanted) -> list[str]:
     """What was read from the DRAM that the program does not ask for."""
-    kinds = [region.kind.name for region in regions if region.base <= found.address < region.end]
+    kinds = [_kind(region.kind) for region in regions if region.base <= found.address < region.end]
     where = f"the first at {found.address:#x}, {_where(kinds[0] if kinds else None)}"
     lines = []
     if found.bursts:

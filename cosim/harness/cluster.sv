@@ -45,8 +45,8 @@ module harness #(
   logic [ 8*Ports-1:0] tcdm_rate = '0;          // see `cluster_port`
   logic [   Ports-1:0] tcdm_error_enable = '0;
   logic [        31:0] tcdm_error_address = 32'd0;
-  logic [       127:0] tcdm_region_base = '0;   // the regions of I, W, O, B from bit 0 up: see `cluster_port`
-  logic [       127:0] tcdm_region_end = '0;
+  logic [       159:0] tcdm_region_base = '0;   // the next layer's W, then I, W, O, B from bit 0 up: see `cluster_port`
+  logic [       159:0] tcdm_region_end = '0;
   logic [32*DramRegions-1:0] dram_region_base = '0; // see `dram`
   logic [32*DramRegions-1:0] dram_region_end = '0;
   logic [ 4*DramRegions-1:0] dram_region_kind = '0;
@@ -69,7 +69,7 @@ module harness #(
   logic [47:0] limit;
   logic [8*Ports-1:0] tcdm_stalls;
   logic [Ports-1:0] tcdm_errors;
-  logic [127:0] tcdm_from, tcdm_to;
+  logic [159:0] tcdm_from, tcdm_to;
   logic [32*DramRegions-1:0] dram_from, dram_to;
   logic [4*DramRegions-1:0] dram_kind;
   logic [31:0] program_from, program_to;

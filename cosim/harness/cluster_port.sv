@@ -8,7 +8,7 @@
 
 module cluster_port #(
     parameter int Width = 32,  // bits of a word of the port
-    parameter int Regions = 4
+    parameter int Regions = 5
 ) (
     input wire clk,
     input wire clear,                  // forget everything; loads `random_start`

@@ -7,7 +7,7 @@
 
 module tcdm_watch #(
     parameter int Width = 32,  // bits of a word of the port
-    parameter int Regions = 4
+    parameter int Regions = 5
 ) (
     input wire clk,
     input wire clear,  // forget everything

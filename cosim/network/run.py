@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.preparation import WATCHDOG
-from cosim.cluster.run import run_clusters, tcdm_counts, tcdm_words, unit_controls
+from cosim.cluster.run import AHEAD, run_clusters, tcdm_counts, tcdm_words, unit_controls
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.dram import AHEAD as AHEAD_KIND
 from cosim.device.dram import Counted, Region, dram_counts
 from cosim.device.job import Accesses, Job, Outcome, Unit
 from hwgen.arch.bus import WORD_BYTES
@@ -88,6 +89,8 @@ class _Watch:
         self._model, self._parts, self._fetched, self._words = model, parts, fetched, words
         self._begun = 0
         self._before: tuple[int, Accesses, Counted] = (0, {}, {})
+        # What was loaded of the next layer's weights.
+        self._ahead: tuple[dict[tuple[str, str, bool], tuple[int, int]], dict[str, int]] = ({}, {})
         self.samples: list[LayerSample] = []
 
     def layer_begins(self) -> None:
@@ -99,8 +102,13 @@ class _Watch:
         self._before = now
         part = self._parts[self._begun]
         self._begun += 1
-        tensors = [Region(*one) for one in part.dram_regions]
-        model.harness.set(recount=1, **unit_controls([Unit({}, part.tcdm_regions, (*tensors, self._fetched))]))
+        tensors, rings = [Region(*one) for one in part.dram_regions], dict(part.tcdm_regions)
+        following = self._parts[self._begun] if self._begun < len(self._parts) else None
+        if following is not None and following.ahead:
+            rings[AHEAD] = following.tcdm_regions["W"]
+            weights = next(one for one in following.dram_regions if one[2] is OperandTag.W)
+            tensors.insert(0, Region(*weights[:2], AHEAD_KIND))
+        model.harness.set(recount=1, **unit_controls([Unit({}, rings, (*tensors, self._fetched))]))
         model.harness.run(1)
         model.harness.set(recount=0)
 
@@ -111,7 +119,7 @@ class _Watch:
 
     def _add(self, now: tuple[int, Accesses, Counted], memory: NDArray[np.uint32]) -> None:
         cycles, tcdm, dram = self._before
-        words = {
+        words: Accesses = {
             key: (count - tcdm.get(key, (0, 0))[0], size - tcdm.get(key, (0, 0))[1])
             for key, (count, size) in now[1].items()
         }
@@ -120,7 +128,22 @@ class _Watch:
             for key, values in now[2].items()
             if key[0] is not OperandTag.P
         }
+        words, moved = self._with_ahead(words, moved)
         stays = self._parts[len(self.samples)].stays
         shared = tcdm_words(self._model) if stays else np.zeros(0, np.uint32)
         counted = {key: one for key, one in words.items() if one[0]}
         self.samples.append(LayerSample(now[0] - cycles, counted, moved, memory, shared))
+
+    def _with_ahead(self, words: Accesses, moved: Counted) -> tuple[Accesses, Counted]:
+        """The counts of a layer with its weights that were loaded before, without those of the next one."""
+        early, early_moved = self._ahead
+        here = {key: one for key, one in words.items() if key[1] != AHEAD}
+        for (master, _, written), (count, size) in early.items():
+            key = master, "W", written
+            before = here.get(key, (0, 0))
+            here[key] = before[0] + count, before[1] + size
+        there = {key: values for key, values in moved.items() if key[0] != AHEAD_KIND}
+        weights = there[OperandTag.W, False]
+        there[OperandTag.W, False] = {name: value + early_moved.get(name, 0) for name, value in weights.items()}
+        self._ahead = {key: one for key, one in words.items() if key[1] == AHEAD}, moved[AHEAD_KIND, False]
+        return here, there

@@ -26,7 +26,7 @@ module harness #(
   localparam int Bits = Hwcs * WidthHwc + 32 * 2 * Moves;
   localparam int Regions = 8;                     // of the DRAM, for each cluster
   localparam int DramRegions = 1;                 // what is counted is told apart at the clusters
-  localparam int Rings = 4;                       // of each TCDM
+  localparam int Rings = 5;                       // of each TCDM
 
   // Driven by the test bench.
   logic                clk = 1'b0;

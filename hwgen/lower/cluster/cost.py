@@ -1,7 +1,7 @@
 """Cost of a schedule of two memory levels on a cluster: its counts, including the program's, and its cycles."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import Dram, DramPort
@@ -10,7 +10,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
-from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.model.cluster.cluster_counts import ClusterPrediction, predict_cluster
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.dram.counts import dram_layout, program_access
@@ -18,7 +18,7 @@ from hwgen.model.energy import Energy, device_energy, prices_of
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.times import ClusterTimes
 
-__all__ = ["OnCluster", "judge_of", "predicted_on_cluster", "timed_on"]
+__all__ = ["OnCluster", "judge_of", "predicted_on_cluster", "program_on"]
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,17 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
     )
 
 
-def timed_on(
+def program_on(
     schedule: Schedule, hardware: Hardware, *, ordered: bool = False, residence: Residence = ALL_MOVED
-) -> float:
-    """The cycles of a schedule by the exact model; raises `InputError` if it cannot run on this hardware.
+) -> ClusterProgram:
+    """The program of a schedule; raises `InputError` if it cannot run on this hardware.
 
-    ``ordered``, ``residence`` : as `judge_of` and `compile_cluster` have them.
+    ``ordered``, ``residence`` : as `judge_of` and `compile_cluster` have them; weights come ahead only in order.
     """
     cluster = hardware.cluster or Cluster()
     layout = dram_layout(schedule, cluster.hwcs, ordered=True) if ordered else None
-    program = compile_cluster(schedule, hardware, layout=layout, residence=residence)
-    return cluster_cycles(program, cluster.dram or Dram()).total
+    residence = replace(residence, ahead=residence.ahead and layout is not None and layout.ordered)
+    return compile_cluster(schedule, hardware, layout=layout, residence=residence)
 
 
 def judge_of(hardware: Hardware, *, timed: bool, ordered: bool = False) -> Callable[[Schedule], float]:
@@ -74,11 +74,10 @@ def judge_of(hardware: Hardware, *, timed: bool, ordered: bool = False) -> Calla
     cluster = hardware.cluster or Cluster()
 
     def judged(schedule: Schedule) -> float:
+        program = program_on(schedule, hardware, ordered=ordered)
         if not timed:
-            layout = dram_layout(schedule, cluster.hwcs, ordered=True) if ordered else None
-            compile_cluster(schedule, hardware, layout=layout)
             return 1.0
         lanes = cluster.hwcs * hardware.shape.product
-        return schedule.layer.macs / (lanes * timed_on(schedule, hardware, ordered=ordered))
+        return schedule.layer.macs / (lanes * cluster_cycles(program, cluster.dram or Dram()).total)
 
     return judged

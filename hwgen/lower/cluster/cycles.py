@@ -23,7 +23,7 @@ from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
 
-__all__ = ["cluster_cycles", "estimated_cycles", "played", "works_of"]
+__all__ = ["MOVE_CYCLES", "cluster_cycles", "estimated_cycles", "played", "works_of"]
 
 IMMEDIATE = Dram()
 
@@ -74,7 +74,7 @@ def _works(schedule: Schedule, tiles: TileCommands, parameters: HwcParameters) -
 def estimated_cycles(schedule: Schedule, hardware: Hardware, residence: Residence = ALL_MOVED) -> float:
     """About what a schedule takes: its HWCs by their model, what the DMA moves for each tile by its bytes and runs.
 
-    ``residence`` : maps that stay, of which nothing is moved.
+    ``residence`` : maps that stay, of which nothing is moved, and whether the first weights are there.
 
     Raises `InputError` for what the cluster cannot run, as far as it is looked at.
     """
@@ -90,7 +90,7 @@ def estimated_cycles(schedule: Schedule, hardware: Hardware, residence: Residenc
     for array in (one for one in ARRAYS if one not in residence.unmoved):
         for stay in placement[array].stays:
             element = placement[array].element
-            if stay.new:
+            if stay.new and not (array == "W" and residence.ahead and not stay.first):
                 loads[stay.first] += MOVE_CYCLES + a_beat * _beats(
                     stay.new, array, schedule, element, port.beat_bytes
                 )

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from hwgen.arch.bus import SUM_BYTES
-from hwgen.arch.commands import Queue, load, store
-from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.arch.commands import Command, Queue, load, store
+from hwgen.arch.descriptor import Descriptor, DescriptorError, OperandTag, Ring, RingSelect
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.strided import Axis, StridedBlock
 from hwgen.arch.weights.packing import OrderedWeights, PackedWeights
@@ -35,6 +35,7 @@ class Parts:
     loads : phases that load for a tile: weights, inputs, biases, in this order, by tile and operand.
     resumes : the phase that loads the partial sums that a tile resumes.
     stores : the phase that stores outputs or partial sums after a tile.
+    ahead : the loads of the first tile of weights, where they come before the layer begins.
     """
 
     def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, window: int) -> None:
@@ -48,7 +49,13 @@ class Parts:
         self.loads: dict[int, dict[str, Phase]] = {}
         self.resumes: dict[int, Phase] = {}
         self.stores: dict[int, Phase] = {}
-        for stay in placement.W.stays:
+        first, *others = placement.W.stays
+        self.ahead: list[Command] = []
+        if placement.residence.ahead:
+            self.ahead = self._loads_ahead(first)
+        else:
+            self._add(first.first, "W", self._weights(first))
+        for stay in others:
             self._add(stay.first, "W", self._weights(stay))
         unmoved = placement.residence.unmoved
         for stay in placement.I.stays if "I" not in unmoved else ():
@@ -80,6 +87,18 @@ class Parts:
         first = ((m * layer.channels_per_group + c) * rows + k) * columns + l
         side = _side(OperandTag.W, RingSelect.W, self._placement.W, base + self._bits.bytes_of("W", first), stay.low)
         return descriptors_of(self._packed.blocks(sizes), side)
+
+    def _loads_ahead(self, stay: Stay) -> list[Command]:
+        """The loads of a tile of weights, in the order of the nest, while the rings are those of another layer."""
+        if self._ordered is None:
+            raise DescriptorError("W: expected weights in the order of the nest, to load them before the layer")
+        spans = [stay.ranges[dim] for dim in (M, C, K, L)]
+        offset, size = self._ordered.place(
+            tuple(begin for begin, _ in spans), tuple(end - begin for begin, end in spans)
+        )
+        ring = self._placement.W
+        side = Side(OperandTag.W, RingSelect.FIXED, None, self._layout.weights.base + offset, ring.physical(stay.low))
+        return [load(one.encode()) for one in joined(_contiguous(size, side), self._window)]
 
     def _inputs(self, stay: Stay) -> list[Descriptor]:
         layer, ring = self._layer, self._placement.I

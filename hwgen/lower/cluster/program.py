@@ -61,6 +61,7 @@ class ClusterProgram:
     layout : the DRAM; the program is after the tensors.
     commands : the program.
     requantisation : what it makes of sums.
+    ahead : loads of the first weights, where another program has to make them before (`Residence.ahead`).
     """
 
     schedule: Schedule
@@ -70,6 +71,7 @@ class ClusterProgram:
     layout: DramLayout
     commands: tuple[Command, ...]
     requantisation: Requantisation
+    ahead: tuple[Command, ...] = ()
 
     @cached_property
     def words(self) -> Words:
@@ -171,19 +173,23 @@ def compile_cluster(
     placement = place(schedule, residence)
     require_whole(schedule, placement)
     room = cluster.tcdm if residence.room is None else residence.room
-    if placement.size > room:
+    end = max(placement.size, placement.W.end)
+    if end > room:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"
-        raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {room}")
+        raise InputError(f"{where}: the TCDM needs {end} bytes ({needs}), it has {room}")
     requantisation = requantisation or schedule.layer.requantisation_at(schedule.bits.O)
     wide = (hardware.operand_bits if hardware else schedule.bits.I) == WIDE
     settings = requantiser_values(schedule, requantisation, wide=wide)
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = layout or dram_layout(schedule)
     try:
-        commands = _Writer(schedule, placement, layout, tiles, cluster).commands(serial=serial)
+        writer = _Writer(schedule, placement, layout, tiles, cluster)
+        commands = tuple(writer.commands(serial=serial))
     except DescriptorError as error:
         raise InputError(f"{where}: {error}") from None
-    return ClusterProgram(schedule, tiles.parameters, cluster, placement, layout, tuple(commands), requantisation)
+    return ClusterProgram(
+        schedule, tiles.parameters, cluster, placement, layout, commands, requantisation, writer.ahead
+    )
 
 
 class _Writer:
@@ -199,6 +205,11 @@ class _Writer:
         self._configuration = Configuration(self._registers)
         self._where = schedule.layer.name
         self._waves = [self._waves_of(tile) for tile in range(len(tiles.slices))]
+
+    @property
+    def ahead(self) -> tuple[Command, ...]:
+        """See `ClusterProgram`."""
+        return tuple(self._parts.ahead)
 
     def commands(self, *, serial: bool) -> Iterator[Command]:
         """All of them, END included."""

@@ -35,9 +35,10 @@ from hwgen.ir.network.kinds import (
 )
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.cluster.cost import judge_of, timed_on
+from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.network.kept_schedules import KeptSchedules
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.lower.network.order import NodeOrder, ordered, turns
 from hwgen.lower.network.parts import LayerPart, VectorPart
@@ -48,9 +49,9 @@ from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
 from hwgen.lower.vector.tasks import tasks_of
 from hwgen.model.cluster.levels import normalised
+from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
-from hwgen.search.cluster.kept_maps import search_with_kept_maps
 from hwgen.search.cluster.least_cycles import search_least_cycles
 
 __all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]
@@ -182,17 +183,10 @@ def plan_cluster(
     order = ordered(graph, {*schedules, *tables})
     kept = [KeptMaps({}, machine.tcdm_bytes) for _ in order.stretches]
     if resident:
-        beside = _WithKeptMaps(graph, schedules, hardware)
-        kept = [
-            choose_kept(graph, order, nodes, schedules, hardware, machine, beside.of) for nodes in order.stretches
-        ]
+        there = KeptSchedules(graph, schedules, hardware)
+        kept = [choose_kept(graph, order, nodes, schedules, hardware, machine, there.of) for nodes in order.stretches]
         for nodes, maps in zip(order.stretches, kept, strict=True):
-            for at, node in enumerate(nodes):
-                if node.name in schedules:
-                    residence = maps.residence(at, order.roots[node.inputs[0]], node.output)
-                    better = beside.of(node, residence) if residence.arrays else None
-                    schedules[node.name] = better or schedules[node.name]
-                    progress()
+            schedules = schedules | there.chosen(order, nodes, maps)
     parameters, placed, constants = _parameters(graph, order, schedules, tables, hardware)
     inside = {name for one in kept for name, there in one.maps.items() if not there.stored}
     alive = {name: one for name, one in _lifetimes(graph, order, schedules).items() if name not in inside}
@@ -200,20 +194,23 @@ def plan_cluster(
     bases = {**rooms.bases, **constants}
     address = aligned(parameters.size + rooms.peak, max(CHUNK_BYTES, BLOCK_BYTES))
     stretches: list[Stretch] = []
-    there = set(constants)
+    made = set(constants)
     for nodes, maps in zip(order.stretches, kept, strict=True):
-        layers = tuple(
-            _layer_part(node, schedules[node.name], hardware, order, bases, placed[node.name], (maps, at))
-            if node.name in schedules
-            else _vector_part(graph, node, machine, order, bases, placed[node.name], (maps, at))
-            for at, node in enumerate(nodes)
-        )
-        there |= {node.output for node in nodes if not turns(node)}
+        layers: list[ClusterLayer] = []
+        in_room: Callable[[int], ClusterLayer] | None = None
+        for at, node in enumerate(nodes):
+            if node.name in schedules:
+                compiled = _Compiled(node, schedules[node.name], hardware, order, bases, placed[node.name])
+                layers[-1:] = compiled.after(layers[-1] if layers else None, maps, at, in_room)
+            else:
+                in_room = partial(_vector_part, graph, node, machine, order, bases, placed[node.name], (maps, at))
+                layers.append(in_room(maps.room(at)))
+        made |= {node.output for node in nodes if not turns(node)}
         sources = dict.fromkeys(name for layer in layers for name in layer.sources)
-        given = tuple(name for name in sources if name not in there)
-        there |= set(given)
+        given = tuple(name for name in sources if name not in made)
+        made |= set(given)
         program = NetworkProgram(tuple(layer.part for layer in layers), address, 0)
-        stretches.append(Stretch(layers, program, given, maps))
+        stretches.append(Stretch(tuple(layers), program, given, maps))
         address = aligned(address + WORD_BYTES * len(program.words), max(CHUNK_BYTES, BLOCK_BYTES))
     whole = tuple(replace(one, program=replace(one.program, dram_end=address)) for one in stretches)
     return ClusterPlan(hardware, order, whole, refused, rooms, parameters, address)
@@ -262,34 +259,6 @@ def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule], lai
         found = search_least_cycles(layer, hardware, timed=timed, estimate=estimate, laid_out=laid_out)
         known[shape] = found.schedule
     return known[shape].of_layer(layer)
-
-
-class _WithKeptMaps:
-    """Schedules of nodes that have maps in the TCDM: those of fewest cycles there."""
-
-    def __init__(self, graph: Graph, schedules: Mapping[str, Schedule], hardware: Hardware) -> None:
-        self._graph, self._schedules, self._hardware = graph, schedules, hardware
-        self._known: dict[str, Schedule | None] = {}
-
-    def of(self, node: Node, residence: Residence) -> Schedule | None:
-        """The schedule of a node; None if none runs. Layers of one shape share it."""
-        assert isinstance(node, Convolution | Product)
-        found = self._schedules[node.name]
-        laid_out = residence.inputs is None and may_be_laid_out(self._graph, node)
-        layer = found.layer.of_network
-        key = json.dumps([layer.shape_data, laid_out, residence.arrays, residence.stored, residence.room])
-        if key not in self._known:
-            self._known[key] = search_with_kept_maps(
-                layer,
-                self._hardware,
-                residence,
-                timed=partial(timed_on, hardware=self._hardware, ordered=True, residence=residence),
-                estimate=partial(estimated_cycles, hardware=self._hardware, residence=residence),
-                found=found,
-                laid_out=laid_out,
-            )
-        one = self._known[key]
-        return None if one is None else one.of_layer(layer)
 
 
 def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -407,41 +376,98 @@ def _sources(node: Node, order: NodeOrder, schedules: Mapping[str, Schedule]) ->
     return roots
 
 
-def _layer_part(
-    node: Node,
-    schedule: Schedule,
-    hardware: Hardware,
-    order: NodeOrder,
-    bases: Mapping[str, int],
-    places: tuple[int, ...],
-    kept: tuple[KeptMaps, int],
-) -> ClusterLayer:
-    """``kept`` : the maps of its stretch that stay, and its number there."""
-    assert isinstance(node, Convolution | Product)
-    layer, bits, (source,) = schedule.layer, schedule.bits, _sources(node, order, {node.name: schedule})
-    record = record_bytes(schedule.requantisation)
-    sums = bases.get(f"{node.output} sums")
-    alone = dram_layout(schedule, (hardware.cluster or Cluster()).hwcs, ordered=True)
-    layout = DramLayout(
-        inputs=DramRegion(bases.get(source, 0), layer.input_elements, bits.I // 8),
-        weights=replace(alone.weights, base=places[0]),
-        bias=DramRegion(places[1], record * layer.output_channels, record),
-        output=DramRegion(bases.get(node.output, 0), layer.output_elements, bits.O // 8),
-        partial=DramRegion(sums or 0, 0 if sums is None else SUM_BYTES * layer.output_elements, SUM_BYTES),
-        program=0,
-        input_rows=layer.input_height,
-        output_rows=layer.output_height,
-        ordered=alone.ordered,
-    )
-    maps, at = kept
-    program = compile_cluster(
-        schedule,
-        hardware,
-        layout=layout,
-        requantisation=node.requantisation,
-        residence=maps.residence(at, source, node.output),
-    )
-    return ClusterLayer(node, LayerPart(program), (source,))
+def _faster(in_room: Callable[[int], ClusterLayer], size: int, whole: ClusterLayer) -> ClusterLayer | None:
+    """A part of the vector unit in less room; None where that is too little, or the part takes longer."""
+    assert isinstance(whole.part, VectorPart)
+    try:
+        shorter = in_room(size)
+    except InputError:
+        return None
+    assert isinstance(shorter.part, VectorPart)
+    longer = shorter.part.program.times().total > whole.part.program.times().total
+    return None if longer else shorter
+
+
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """A node with weights, its schedule, and where its operands are in the DRAM."""
+
+    node: Node
+    schedule: Schedule
+    hardware: Hardware
+    order: NodeOrder
+    bases: Mapping[str, int]
+    places: tuple[int, ...]
+
+    def after(
+        self, before: ClusterLayer | None, maps: KeptMaps, at: int, in_room: Callable[[int], ClusterLayer] | None
+    ) -> list[ClusterLayer]:
+        """The part before in its program, if there is one, and its own, which is number ``at`` of its stretch.
+
+        Its first weights are loaded by the part before, where the TCDM has a place for them that this one leaves
+        alone. ``in_room`` : the part before with less of the TCDM, if the vector unit runs it.
+        """
+        residence = maps.residence(at, self._source, self.node.output)
+        alone = self._part(residence)
+        if before is None:
+            return [alone]
+        assert isinstance(alone.part, LayerPart)
+        program = alone.part.program
+        if not program.layout.ordered:
+            return [before, alone]
+        size = program.placement.W.size
+        top = min(maps.room(at - 1), maps.room(at))
+        least = aligned(place(program.schedule, replace(residence, weights=0)).size)
+        if isinstance(before.part, VectorPart):
+            assert in_room is not None
+            begin = aligned(top - size - PAGE_BYTES + 1, PAGE_BYTES)
+            shorter = (
+                None if begin < least or len(before.part.inputs) == MOST_INPUTS else _faster(in_room, begin, before)
+            )
+            if shorter is None:
+                return [before, alone]
+            before = shorter
+        else:
+            used = before.part.places
+            begins = sorted({least, *(aligned(end) for _, end in used if end > least)})
+            free = (
+                one
+                for one in begins
+                if one + size <= top and all(end <= one or first >= one + size for first, end in used)
+            )
+            found = next(free, None)
+            if found is None:
+                return [before, alone]
+            begin = found
+        return [before, self._part(replace(residence, weights=begin, ahead=True))]
+
+    @property
+    def _source(self) -> str:
+        (source,) = _sources(self.node, self.order, {self.node.name: self.schedule})
+        return source
+
+    def _part(self, residence: Residence) -> ClusterLayer:
+        assert isinstance(self.node, Convolution | Product)
+        schedule, bases, output = self.schedule, self.bases, self.node.output
+        layer, bits, source = schedule.layer, schedule.bits, self._source
+        record = record_bytes(schedule.requantisation)
+        sums = bases.get(f"{output} sums")
+        alone = dram_layout(schedule, (self.hardware.cluster or Cluster()).hwcs, ordered=True)
+        layout = DramLayout(
+            inputs=DramRegion(bases.get(source, 0), layer.input_elements, bits.I // 8),
+            weights=replace(alone.weights, base=self.places[0]),
+            bias=DramRegion(self.places[1], record * layer.output_channels, record),
+            output=DramRegion(bases.get(output, 0), layer.output_elements, bits.O // 8),
+            partial=DramRegion(sums or 0, 0 if sums is None else SUM_BYTES * layer.output_elements, SUM_BYTES),
+            program=0,
+            input_rows=layer.input_height,
+            output_rows=layer.output_height,
+            ordered=alone.ordered,
+        )
+        program = compile_cluster(
+            schedule, self.hardware, layout=layout, requantisation=self.node.requantisation, residence=residence
+        )
+        return ClusterLayer(self.node, LayerPart(program), (source,))
 
 
 def _vector_part(
@@ -452,7 +478,9 @@ def _vector_part(
     bases: Mapping[str, int],
     places: tuple[int, ...],
     kept: tuple[KeptMaps, int],
+    size: int,
 ) -> ClusterLayer:
+    """``size`` : bytes of the TCDM that it may use, from address 0 on."""
     sources, (maps, at) = _sources(node, order, {}), kept
 
     def where(name: str, source: str) -> FeatureMap:
@@ -460,6 +488,6 @@ def _vector_part(
         return feature_map(graph, name, bases[source]) if there is None else there.map
 
     inputs = tuple(where(name, source) for name, source in zip(node.inputs, sources, strict=True))
-    target, room = where(node.output, node.output), (0, maps.room(at))
+    target, room = where(node.output, node.output), (0, size)
     program = compile_vector(node, inputs, target, machine, room=room, constants=places[0])
     return ClusterLayer(node, VectorPart(program, inputs, target, places[0], room), sources)

@@ -15,6 +15,7 @@ from hwgen.arch.layout import LEAST_RING
 from hwgen.arch.registers.cluster import RING_SETTINGS
 from hwgen.ir.counts import Counts
 from hwgen.ir.requantisation import TABLE_ENTRIES
+from hwgen.ir.schedule import ARRAYS
 from hwgen.lower.cluster.cycles import works_of
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.vector.maps import FeatureMap
@@ -46,6 +47,7 @@ class Part(Protocol):
     commands : without END; at their beginning and end all token counters are zero, and all units rest.
     rings : values of `RING_SETTINGS` for them.
     together : whether HWCs are left that read together.
+    ahead : loads of its first weights, which the part before makes; none if it makes all itself.
     tcdm_regions : first byte address and the one after the last, of ``I``, ``W``, ``O`` and ``B``.
     dram_regions : of the tensors in the DRAM.
     """
@@ -58,6 +60,8 @@ class Part(Protocol):
     def rings(self) -> tuple[int, ...]: ...
     @property
     def together(self) -> bool: ...
+    @property
+    def ahead(self) -> tuple[Command, ...]: ...
     @property
     def tcdm_regions(self) -> Mapping[str, tuple[int, int]]: ...
     @property
@@ -110,10 +114,22 @@ class LayerPart:
         return any(command.opcode is Opcode.MULTICAST for command in self.program.commands)
 
     @property
+    def ahead(self) -> tuple[Command, ...]:
+        """See `Part`."""
+        return self.program.ahead
+
+    @property
     def tcdm_regions(self) -> dict[str, tuple[int, int]]:
         """Rings of the operands, and the biases below them."""
         rings = {name: (ring.start, ring.end) for name, ring in self.program.rings.items()}
-        return {**rings, "B": (0, min(start for start, _ in rings.values()))}
+        return {**rings, "B": (0, self.program.placement.bias)}
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """What it uses of the TCDM besides maps that stay: first byte addresses, and those after the last."""
+        placement = self.program.placement
+        rings = [placement[array] for array in ARRAYS if array not in placement.residence.arrays]
+        return [(0, placement.bias), *((ring.start, ring.end) for ring in rings)]
 
     @property
     def dram_regions(self) -> Regions:
@@ -200,6 +216,11 @@ class VectorPart:
     def together(self) -> bool:
         """See `Part`."""
         return False
+
+    @property
+    def ahead(self) -> tuple[Command, ...]:
+        """See `Part`."""
+        return ()
 
     @property
     def apart(self) -> bool:

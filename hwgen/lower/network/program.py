@@ -2,10 +2,10 @@
 
 Before each of these parts the reader waits until all of the one before is done, the last write acknowledged by the
 DRAM, and sets the rings of the next one (`hwgen.arch.commands.settle`). So a part may read what the one before has
-stored, and the TCDM is its own.
+stored, and the TCDM is its own; but for the first weights of the next part, which it loads where it has room.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.arch.commands import Command, encode, end, multicast, settle
+from hwgen.arch.commands import Command, Queue, encode, end, multicast, settle
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.registers.cluster import ring_registers
 from hwgen.ir.counts import Access
@@ -68,12 +68,13 @@ class NetworkProgram:
 
     def _commands(self) -> Iterator[Command]:
         together = False
-        for part in self.parts:
+        for at, part in enumerate(self.parts):
             yield settle(ring_registers(self.hardware).start, part.rings)
             if together:  # each part begins with HWCs that read for themselves
                 alone = range(self.hardware.hwcs)
                 yield multicast((1 << len(alone)) - 1, alone, alone)
-            yield from part.commands
+            following = self.parts[at + 1] if at + 1 < len(self.parts) else None
+            yield from part.commands if following is None else _with_loads(part.commands, following.ahead)
             together = part.together
         yield end()
 
@@ -119,3 +120,11 @@ class NetworkProgram:
     def fetched(self, port: DramPort) -> Access:
         """What is read from the DRAM of the program itself."""
         return fetch_access(self.address, port, WORD_BYTES * len(self.words))
+
+
+def _with_loads(commands: Sequence[Command], loads: Sequence[Command]) -> Iterator[Command]:
+    """The commands of a part with loads for the next one after its own."""
+    last = max((at for at, command in enumerate(commands) if command.queue is Queue.LOAD), default=-1)
+    yield from commands[: last + 1]
+    yield from loads
+    yield from commands[last + 1 :]

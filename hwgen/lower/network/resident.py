@@ -28,10 +28,8 @@ from hwgen.model.dram.counts import dram_layout
 
 __all__ = ["Kept", "KeptMaps", "choose_kept", "feature_map"]
 
-MATRIX = 2
-
-AXES = 4
-"""Axes of a tensor that may stay: image, channels, rows, columns."""
+MATRIX, AXES = 2, 4
+"""Axes of a tensor that may stay: image and channels, or also rows and columns."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +135,13 @@ class _Chooser:
         found = []
         for first, node in enumerate(self._nodes):
             name, shape = node.output, self._graph.tensors[node.output].shape
-            if len(shape) != AXES or shape[0] != 1 or turns(node):
+            if len(shape) not in (MATRIX, AXES) or shape[0] != 1 or turns(node):
                 continue
             readers = [at for at, one in enumerate(self._nodes) if name in one.inputs and at > first]
             all_readers = [
                 one for one in self._graph.nodes if any(self._order.roots[other] == name for other in one.inputs)
             ]
-            channels, rows, columns = shape[1:]
+            channels, rows, columns = shape[1:] if len(shape) == AXES else (shape[1], 1, 1)
             pitch, plane = resident_pitch(self._word, columns), resident_plane(self._word, rows, columns)
             size = aligned(channels * plane, BLOCK_BYTES)
             options = []

@@ -1,4 +1,5 @@
-"""Feature maps that stay in the TCDM from one layer to the next: where, and what of a layer the DMA then moves."""
+"""Feature maps that stay in the TCDM from one layer to the next, and weights that are there early: where, and what of
+a layer the DMA then moves."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,16 +20,20 @@ class Residence:
     output : TCDM byte address at which the output stays; None: it does not.
     stored : whether the output goes to the DRAM.
     room : bytes from address 0 on that the layer has for all else; None: the whole TCDM.
+    weights : TCDM byte address of the ring of the weights; None: after the inputs that do not stay.
+    ahead : whether the first tile of the weights is loaded before the layer begins.
     """
 
     inputs: int | None = None
     output: int | None = None
     stored: bool = True
     room: int | None = None
+    weights: int | None = None
+    ahead: bool = False
 
     def place(self, array: ArrayName) -> int | None:
         """The address of an operand that stays; None: it does not."""
-        return {"I": self.inputs, "W": None, "O": self.output}[array]
+        return {"I": self.inputs, "W": self.weights, "O": self.output}[array]
 
     @property
     def arrays(self) -> tuple[ArrayName, ...]:

@@ -1,6 +1,7 @@
 """Random quantised networks on a cluster, as programs of several layers: outputs, counts and cycles in the RTL."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.lower.network.cluster_plan import ClusterPlan, plan_cluster
+from hwgen.lower.network.parts import LayerPart
 from hwgen.readers.integers.reader import read_quantised
 from tests.cosim.vector.test_nodes import CLUSTER
 from tests.random.quantised import quantised_model, random_model
@@ -23,6 +25,8 @@ MOST_ERROR, MEAN_ERROR = 0.08, 0.025
 
 LEAST_STAYED = 16
 """Maps of half of the random networks that stay in the TCDM."""
+LEAST_AHEAD = 10
+"""Layers of the random networks whose first weights are loaded beside the layer before."""
 
 
 @pytest.fixture
@@ -74,6 +78,29 @@ def test_maps_that_fit_stay_in_the_tcdm(tmp_path: Path, hardware: Hardware) -> N
         assert (written > 0, name in plan.rooms.bases) == (kept.stored, kept.stored)
 
 
+@pytest.mark.parametrize("seed", [2, 10])  # behind a node of the vector unit, and behind layers
+def test_weights_are_loaded_beside_the_layer_before(tmp_path: Path, hardware: Hardware, seed: int) -> None:
+    _, plan = ran(seed, tmp_path, hardware, resident=True)
+    assert plan is not None
+    assert apart(plan) == 1
+
+
+def apart(plan: ClusterPlan) -> int:
+    """How many layers have weights that are loaded beside the layer before, which leaves their place alone."""
+    found = 0
+    for stretch in plan.stretches:
+        for before, layer in pairwise(stretch.layers):
+            if not layer.part.ahead:
+                continue
+            begin, end = layer.part.tcdm_regions["W"]
+            found += 1
+            if isinstance(before.part, LayerPart):
+                assert all(last <= begin or end <= first for first, last in before.part.places)
+            else:
+                assert begin >= sum(before.part.room)
+    return found
+
+
 @pytest.mark.nightly
 def test_networks_of_all_kinds(tmp_path: Path, hardware: Hardware) -> None:
     found: Counter[str] = Counter()
@@ -82,12 +109,14 @@ def test_networks_of_all_kinds(tmp_path: Path, hardware: Hardware) -> None:
     for seed in range(60):
         programs, plan = ran(seed, tmp_path, hardware, stalls=seed % 4 == 3, resident=seed % 4 >= 2)
         stayed += len(plan.kept) if plan else 0
+        found["ahead"] += apart(plan) if plan else 0
         if seed % 4 != 3:
             wrong += [abs(one.cycles / one.predicted_cycles - 1) for one in programs]
         found.update(layer.node.label for program in programs for layer in program.layers)
         found["several"] += any(len(program.layers) > 1 for program in programs)
     assert all(found[kind] >= 8 for kind in KINDS), found
     assert stayed >= LEAST_STAYED
+    assert found["ahead"] >= LEAST_AHEAD
     assert sum(wrong) / len(wrong) <= MEAN_ERROR
 
 

@@ -7,9 +7,11 @@ import pytest
 
 from hwgen.arch.hardware_file import read_hardware_data
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
-from hwgen.lower.cluster.cost import judge_of, timed_on
-from hwgen.lower.cluster.cycles import estimated_cycles
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.cost import judge_of, program_on
+from hwgen.lower.cluster.cycles import cluster_cycles, estimated_cycles
 from hwgen.model.cluster.residence import Residence
 from hwgen.search.cluster.kept_maps import search_with_kept_maps
 from hwgen.search.cluster.least_cycles import search_least_cycles
@@ -22,6 +24,10 @@ HARDWARE = {
     "cluster": {"hwcs": 4, "tcdm": 65536},
 }
 INPUT, OUTPUT = 32768, 49152
+
+
+def timed_on(schedule: Schedule, hardware: Hardware, residence: Residence) -> float:
+    return cluster_cycles(program_on(schedule, hardware, ordered=True, residence=residence)).total
 
 
 def _layer(rng: np.random.Generator) -> Layer:
@@ -51,7 +57,7 @@ def test_no_more_cycles_than_for_maps_in_the_dram(seed: int) -> None:
         estimate=partial(estimated_cycles, hardware=hardware),
     ).schedule
     for residence in (Residence(INPUT, OUTPUT, stored=False), Residence(INPUT), Residence(None, OUTPUT)):
-        timed = partial(timed_on, hardware=hardware, ordered=True, residence=residence)
+        timed = partial(timed_on, hardware=hardware, residence=residence)
         best = search_with_kept_maps(
             layer,
             hardware,
@@ -80,7 +86,7 @@ def test_few_large_tiles_where_nothing_is_moved() -> None:
         layer, hardware, timed=judge, estimate=partial(estimated_cycles, hardware=hardware)
     ).schedule
     residence = Residence(INPUT, OUTPUT, stored=False)
-    timed = partial(timed_on, hardware=hardware, ordered=True, residence=residence)
+    timed = partial(timed_on, hardware=hardware, residence=residence)
     estimate = partial(estimated_cycles, hardware=hardware, residence=residence)
     best = search_with_kept_maps(layer, hardware, residence, timed=timed, estimate=estimate, found=found)
     assert best is not None

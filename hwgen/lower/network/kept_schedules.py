@@ -1,0 +1,103 @@
+"""Schedules of a network's layers on a cluster where maps stay in the TCDM, and where a layer's first weights are
+loaded beside the layer before it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hwgen.arch.bus import beat_bytes
+from hwgen.arch.dram import Dram
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Convolution, Node, Product
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.cost import program_on
+from hwgen.lower.cluster.cycles import MOVE_CYCLES, cluster_cycles, estimated_cycles
+from hwgen.lower.network.layers import may_be_laid_out
+from hwgen.lower.network.order import NodeOrder
+from hwgen.lower.network.resident import KeptMaps
+from hwgen.model.cluster.levels import normalised
+from hwgen.model.cluster.placement import place
+from hwgen.model.cluster.residence import Residence
+from hwgen.model.cluster.whole_maps import held_whole
+from hwgen.search.cluster.kept_maps import search_with_kept_maps
+
+__all__ = ["KeptSchedules"]
+
+STEP = 256
+"""Cycles in which the time to load weights early is told apart."""
+
+
+class KeptSchedules:
+    """The schedules of fewest cycles with maps in the TCDM.
+
+    Parameters
+    ----------
+    schedules : those for maps in the DRAM, by node.
+    """
+
+    def __init__(self, graph: Graph, schedules: Mapping[str, Schedule], hardware: Hardware) -> None:
+        self._graph, self._schedules, self._hardware = graph, schedules, hardware
+        cluster = hardware.cluster or Cluster()
+        self._hwcs, self._timing = cluster.hwcs, cluster.dram or Dram()
+        self._beat, self._elements = beat_bytes(cluster.axi_bits), cluster.vector_elements
+        self._known: dict[str, Schedule | None] = {}
+
+    def of(self, node: Node, residence: Residence, idle: float = 0.0) -> Schedule | None:
+        """The schedule of a node; None if none runs. Layers of one shape share it.
+
+        ``idle`` : cycles in which the DMA loads nothing while the node before runs, for the first weights.
+        """
+        assert isinstance(node, Convolution | Product)
+        found = self._schedules[node.name]
+        laid_out = residence.inputs is None and may_be_laid_out(self._graph, node)
+        layer = found.layer.of_network
+        idle = min(idle, layer.weight_elements) // STEP * STEP
+        stays = [residence.arrays, residence.stored, residence.room, residence.ahead]
+        key = json.dumps([layer.shape_data, laid_out, *stays, idle])
+        if key not in self._known:
+
+            def timed(schedule: Schedule) -> float:
+                program = program_on(schedule, self._hardware, ordered=True, residence=residence)
+                early = self._early(schedule, residence, idle) if program.ahead else 0.0
+                return cluster_cycles(program, self._timing).total + early
+
+            def estimate(schedule: Schedule) -> float:
+                return estimated_cycles(schedule, self._hardware, residence) + self._early(schedule, residence, idle)
+
+            self._known[key] = search_with_kept_maps(
+                layer, self._hardware, residence, timed=timed, estimate=estimate, found=found, laid_out=laid_out
+            )
+        one = self._known[key]
+        return None if one is None else one.of_layer(layer)
+
+    def chosen(self, order: NodeOrder, nodes: Sequence[Node], maps: KeptMaps) -> dict[str, Schedule]:
+        """The schedules of the nodes of a stretch, by name."""
+        chosen: dict[str, Schedule] = {}
+        idle = 0.0
+        for at, node in enumerate(nodes):
+            if node.name not in self._schedules:
+                outputs = self._graph.tensors[node.output].elements
+                idle = (
+                    outputs / self._elements
+                    if all(maps.there(order.roots[name], at) for name in node.inputs)
+                    else 0.0
+                )
+                continue
+            residence = maps.residence(at, order.roots[node.inputs[0]], node.output)
+            residence = replace(residence, ahead=at > 0)
+            schedule = self.of(node, residence, idle) or self._schedules[node.name]
+            chosen[node.name] = schedule
+            times = cluster_cycles(
+                program_on(schedule, self._hardware, ordered=True, residence=residence), self._timing
+            )
+            idle = max(0.0, times.total - times.busy["load"])
+        return chosen
+
+    def _early(self, schedule: Schedule, residence: Residence, idle: float) -> float:
+        """About the cycles by which the first weights are late, if they are loaded while the node before runs."""
+        if not residence.ahead:
+            return 0.0
+        ring = place(normalised(held_whole(schedule, residence.arrays), self._hwcs), residence).W
+        first = ring.stays[0]
+        return max(0.0, MOVE_CYCLES + (first.high - first.low) / self._beat - idle)
