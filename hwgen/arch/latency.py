@@ -211,7 +211,7 @@ VECTOR_TREE = 1
 """The same on top where several elements are taken in a cycle: the register in `vector.wide_arithmetic` between their
 tree and the window's value."""
 VECTOR_STRIPS = 1
-"""The same on top for maxima in strips: the register of a strip in `vector.strips`."""
+"""The same on top for windows in strips: the register of a strip in `vector.strips`."""
 
 # --- the pipeline ---
 

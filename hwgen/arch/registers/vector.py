@@ -16,7 +16,7 @@ SETTINGS_BASE = 0x40
 SHIFT_BITS = 6
 ELEMENTS = ("elements", 1, "No window, stride or padding: several neighbours of a row are computed in a cycle")
 """A field of the mode where the unit takes several elements in a cycle."""
-STRIPS = ("strips", 1, "Maxima in strips; the columns are then those of the input")
+STRIPS = ("strips", 1, "Windows in strips; the columns are then those of the input")
 """The same where it takes all of a word."""
 
 

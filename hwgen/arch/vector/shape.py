@@ -8,7 +8,12 @@ from hwgen.arch.vector.job import PAIR, VectorJob
 from hwgen.ir.hardware import VECTOR_ELEMENTS
 from hwgen.ir.requantisation import TABLE_ENTRIES
 
-__all__ = ["NARROW", "VectorShape"]
+__all__ = ["MOST_SUMMED_ROWS", "NARROW", "STRIP_BITS", "VectorShape"]
+
+MOST_SUMMED_ROWS = 8
+"""Rows of a window whose columns are summed in strips, at most."""
+STRIP_BITS = 9 + (MOST_SUMMED_ROWS - 1).bit_length()
+"""Bits of a column of a strip: the sum of elements less their zero point, or the largest element."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class VectorShape:
 
     @property
     def has_strips(self) -> bool:
-        """Whether it takes maxima in strips: the columns in a word, over the rows of their windows."""
+        """Whether it takes windows in strips: the columns in a word, each the maximum or the sum over their rows."""
         return self.elements >= WORD_BYTES
 
     @property
@@ -57,9 +62,10 @@ class VectorShape:
     def check(self, job: VectorJob) -> None:
         """Raise `ParameterError` for a job that a unit of this shape does not compute.
 
-        The second operand is whole words from the first, and a table begins with a word. Strips are for maxima of
-        windows without dilation, whose rows are whole words apart, that are at most a column wider than a word, at
-        most a word apart, and have an element that is no padding in the first column and in the first row.
+        The second operand is whole words from the first, and a table begins with a word. Strips are for windows
+        without dilation, whose rows are whole words apart, that are at most a column wider than a word, at most a
+        word apart, and have an element that is no padding in the first column and in the first row; those of an
+        average have at most `MOST_SUMMED_ROWS` rows.
         """
         if job.mode == "add" and (job.second - job.input) % self.word_bytes:
             raise ParameterError(
@@ -68,7 +74,7 @@ class VectorShape:
         if job.table_from is not None and job.table_from % self.word_bytes:
             raise ParameterError(f"table_from: expected a multiple of {self.word_bytes}, got {job.table_from:#x}")
         if not self.takes(job):
-            raise ParameterError("strips: expected a maximum over windows that strips are for")
+            raise ParameterError("strips: expected windows that strips are for")
 
     def takes(self, job: VectorJob) -> bool:
         """Whether a job is not in strips, or may be."""
@@ -76,7 +82,7 @@ class VectorShape:
         begins = all(0 <= before < size for before, size in zip(job.padding, job.kernel, strict=True))
         return not job.strips or (
             self.has_strips
-            and job.mode == "maximum"
+            and (job.mode == "maximum" or (job.mode == "average" and job.kernel[0] <= MOST_SUMMED_ROWS))
             and not job.by_element
             and job.dilation == (1, 1)
             and wide <= self.elements + 1

@@ -1,14 +1,14 @@
-"""Maxima of windows from strips: the columns in a word, of each the maximum over the rows of a window."""
+"""Windows from strips: the columns in a word, of each the maximum or the sum over the rows of a window."""
 
 from collections.abc import Callable
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.registers.vector import vector_registers
 from hwgen.arch.requantisation import LOWEST
-from hwgen.arch.vector.shape import VectorShape
+from hwgen.arch.vector.shape import STRIP_BITS, VectorShape
 from hwgen.gateware.lib.register_bank import settings_signature
 from hwgen.gateware.vector.arithmetic import ENDS
 
@@ -21,12 +21,20 @@ def strip_layout(shape: VectorShape) -> data.StructLayout:
     place = range(shape.elements)
     ends = dict.fromkeys(ENDS, 1)
     return data.StructLayout(
-        {"columns": 8 * shape.elements, "begins": 1, "lane": place, "end": place, "outputs": shape.outputs, **ends}
+        {
+            "columns": STRIP_BITS * shape.elements,
+            "begins": 1,
+            "lane": place,
+            "end": place,
+            "outputs": shape.outputs,
+            **ends,
+        }
     )
 
 
 class VectorStrips(wiring.Component):
-    """Holds a strip and the one before it, and makes in each cycle the maximum of a window that ends in it.
+    """Holds a strip and the one before it, and makes in each cycle the maximum or the sum of a window that ends in
+    the later one.
 
     A strip is taken in the cycle in which the last window that ends in the one before is made. Windows are at most a
     column wider than a strip.
@@ -47,7 +55,8 @@ class VectorStrips(wiring.Component):
         A strip, which is taken if all three are set.
     has : Out(1)
         A window is made.
-    maximum : Out(signed(8))
+    maximum, total : Out(signed)
+        What it is, for either mode.
     ends : Out
         Whether it is the last one of its row, of its channel, of all; the place of its output.
     """
@@ -62,7 +71,8 @@ class VectorStrips(wiring.Component):
                 "ready": Out(1),
                 "strip": In(strip_layout(shape)),
                 "has": Out(1),
-                "maximum": Out(8),
+                "maximum": Out(signed(8)),
+                "total": Out(signed(STRIP_BITS + (2 * shape.elements - 1).bit_length())),
                 "ends": Out(len(ENDS) + shape.outputs),
             }
         )
@@ -70,7 +80,7 @@ class VectorStrips(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         s, size = self.settings, self._shape.elements
-        now, before = Signal(strip_layout(self._shape)), Signal(8 * size)
+        now, before = Signal(strip_layout(self._shape)), Signal(STRIP_BITS * size)
         # Columns count from the strip before this one.
         there, place = Signal(), Signal(self._shape.outputs)
         first, last = Signal(range(3 * size)), Signal(range(3 * size))
@@ -98,11 +108,14 @@ class VectorStrips(wiring.Component):
                     ]
         columns = Cat(before, now.columns)
         # The last column of a window is in the later strip.
-        inside = [
-            Mux((first <= i) & (last >= i if i > size else 1), columns.word_select(i, 8).as_signed(), LOWEST)
-            for i in range(2 * size)
+        inside = [(first <= i) & (last >= i if i > size else 1) for i in range(2 * size)]
+        held = [columns.word_select(i, STRIP_BITS).as_signed() for i in range(2 * size)]
+        elements = [Mux(one, column[:8].as_signed(), LOWEST) for one, column in zip(inside, held, strict=True)]
+        sums = [Mux(one, column, 0) for one, column in zip(inside, held, strict=True)]
+        m.d.comb += [
+            self.maximum.eq(joined(elements, larger)),
+            self.total.eq(joined(sums, lambda one, other: one + other)),
         ]
-        m.d.comb += self.maximum.eq(joined(inside, larger))
         return m
 
 

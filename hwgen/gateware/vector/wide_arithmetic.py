@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.registers.vector import vector_registers
 from hwgen.arch.requantisation import LOWEST
 from hwgen.arch.vector.job import WINDOW_SUM_BITS
-from hwgen.arch.vector.shape import VectorShape
+from hwgen.arch.vector.shape import STRIP_BITS, VectorShape
 from hwgen.gateware.lib.register_bank import settings_signature
 from hwgen.gateware.vector.arithmetic import ENDS, VectorArithmetic
 from hwgen.gateware.vector.strips import VectorStrips, joined, larger, strip_layout
@@ -127,14 +127,16 @@ class WideArithmetic(VectorArithmetic):
         return [found[8 * i : 8 * i + 8] for i in range(number)]
 
     def _strip(self, m: Module, flows: Signal, step: data.View, valid: Signal, lanes: Signal) -> Signal:
-        """The maxima of columns, over the rows of a window."""
-        columns = Signal(8 * self._shape.elements, reset_less=True)
+        """The maxima or the sums of columns, over the rows of a window."""
+        s, columns = self.settings, Signal(STRIP_BITS * self._shape.elements, reset_less=True)
         for i in range(self._shape.elements):
-            column = columns.word_select(i, 8)
-            before = Mux(step.first, LOWEST, column.as_signed())
-            element = Mux(step.inside[i], lanes.word_select(i, 8).as_signed(), LOWEST)
+            column, lane = columns.word_select(i, STRIP_BITS), lanes.word_select(i, 8).as_signed()
+            largest = Mux(step.first, LOWEST, column[:8].as_signed())
+            total = Mux(step.first, 0, column.as_signed())
+            element = Mux(step.inside[i], lane, LOWEST)
+            less = Mux(step.inside[i], lane - s.zeros_first.as_signed(), 0)
             with m.If(flows & valid):
-                m.d.sync += column.eq(larger(before, element))
+                m.d.sync += column.eq(Mux(s.mode_average, total + less, larger(largest, element)))
         return columns
 
     def _strips(
@@ -215,7 +217,8 @@ class WideArithmetic(VectorArithmetic):
                 m.d.sync += total.eq(Mux(s.mode_average, before + tree, larger(before, tree)))
             if self._shape.has_strips:
                 with m.If(s.mode_strips):
-                    m.d.sync += [total.eq(self._made.maximum.as_signed()), complete.eq(self._made.has)]
+                    m.d.sync += total.eq(Mux(s.mode_average, self._made.total, self._made.maximum))
+                    m.d.sync += complete.eq(self._made.has)
                     m.d.sync += ends.eq(self._made.ends)
         return totals, seconds, complete, ends
 

@@ -150,8 +150,8 @@ def source_bytes(task: Task, part: Part, shape: VectorShape) -> int:
 
 
 def source_pitch(task: Task, columns: int, shape: VectorShape) -> int:
-    """Bytes from row to row of a part of a source: whole words where a maximum may be in strips, else no gaps."""
-    strips = shape.has_strips and task.window.kernel[1] > 1 and task.arithmetic.mode == "maximum"
+    """Bytes from row to row of a part of a source: whole words where windows may be in strips, else no gaps."""
+    strips = shape.has_strips and task.window.kernel[1] > 1 and task.arithmetic.mode != "add"
     return aligned(columns, shape.word_bytes) if strips else columns
 
 
