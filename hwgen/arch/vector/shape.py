@@ -59,6 +59,10 @@ class VectorShape:
         """Words of a table."""
         return TABLE_ENTRIES // self.word_bytes
 
+    def may_sum(self, rows: int, columns: int) -> bool:
+        """Whether the sums of windows of this size may be made from strips."""
+        return rows <= MOST_SUMMED_ROWS and columns <= self.elements + 1
+
     def check(self, job: VectorJob) -> None:
         """Raise `ParameterError` for a job that a unit of this shape does not compute.
 
@@ -82,7 +86,7 @@ class VectorShape:
         begins = all(0 <= before < size for before, size in zip(job.padding, job.kernel, strict=True))
         return not job.strips or (
             self.has_strips
-            and (job.mode == "maximum" or (job.mode == "average" and job.kernel[0] <= MOST_SUMMED_ROWS))
+            and (job.mode == "maximum" or (job.mode == "average" and self.may_sum(*job.kernel)))
             and not job.by_element
             and job.dilation == (1, 1)
             and wide <= self.elements + 1

@@ -49,14 +49,14 @@ def _works(schedule: Schedule, tiles: TileCommands, parameters: HwcParameters) -
     """Cycles of the slices of each tile, on these HWCs."""
     buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
     extents = schedule.layer.extents
-    found: dict[tuple[str, bool, bool], int] = {}
+    found: dict[tuple[int, bool, bool], int] = {}
 
     def work(part: Slice) -> int:
         small = tiles.small(part)
         reduction = [(part.ranges[DIMS.index(dim)], extents[dim]) for dim in REDUCTION_DIMS]
         resumes = any(low > 0 for (low, _), _ in reduction)
         goes_on = any(high < extent for (_, high), extent in reduction)
-        key = repr((small.layer, small.nest)), resumes, goes_on
+        key = id(small), resumes, goes_on
         if key not in found:
             found[key] = cycles(
                 small,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
@@ -87,15 +86,20 @@ class TileCommands:
         self.slices = [list(self._slices(tile)) for tile in placement.walk.tiles]
         self._stays = {array: _stay_of(placement[array].stays) for array in ARRAYS}
         self._packed = self._packed_weights(depth)
-        self._small = lru_cache(maxsize=None)(self._small_schedule)
-        self._values = lru_cache(maxsize=None)(self._register_values)
-        layers = dict.fromkeys(self._shape(part.ranges)[0] for parts in self.slices for part in parts)
-        self.parameters = _parameters([self._small(layer) for layer in layers], hardware)
+        # One layer object for each shape; what follows from a shape is kept by it.
+        self._layers: dict[tuple[int, ...], Layer] = {}
+        self._shapes: dict[Ranges, tuple[Layer, _Corner]] = {}
+        self._schedules: dict[int, Schedule] = {}
+        self._values: dict[int, dict[str, int]] = {}
+        for parts in self.slices:
+            for part in parts:
+                self._shape(part.ranges)
+        self.parameters = _parameters([self._small(layer) for layer in self._layers.values()], hardware)
 
     def registers(self, tile: int, part: Slice) -> dict[str, int]:
         """The register values of one slice, by name, in register order."""
         shape, corner = self._shape(part.ranges)
-        values = dict(self._values(shape))
+        values = dict(self._register_values(shape))
         values |= self._input_base(tile, part.ranges, corner)
         if shape.groups > 1:
             values |= self._group_distance(tile, shape)
@@ -110,7 +114,7 @@ class TileCommands:
         return values
 
     def small(self, part: Slice) -> Schedule:
-        """The small layer that an HWC runs for a slice."""
+        """The small layer that an HWC runs for a slice: the same object for slices of one shape."""
         return self._small(self._shape(part.ranges)[0])
 
     # --- slices ---
@@ -135,6 +139,12 @@ class TileCommands:
 
     def _shape(self, ranges: Ranges) -> tuple[Layer, _Corner]:
         """The small layer of a slice, and the start of its input."""
+        found = self._shapes.get(ranges)
+        if found is None:
+            found = self._shapes[ranges] = self._shape_of(ranges)
+        return found
+
+    def _shape_of(self, ranges: Ranges) -> tuple[Layer, _Corner]:
         layer = self._layer
         (m, m_end), (c, c_end) = ranges[M], ranges[C]
         size = layer.outputs_per_group
@@ -154,24 +164,34 @@ class TileCommands:
             input_lines(ranges[out], ranges[tap], layer.stride[axis], layer.padding[axis], extent)
             for axis, (out, tap, extent) in enumerate(((Y, K, layer.input_height), (X, L, layer.input_width)))
         )
-        small = Layer.model_construct(
-            name=layer.name,
-            op="conv",
-            input_channels=groups * (c_end - c),
-            output_channels=m_end - m,
-            input_height=rows.size,
-            input_width=columns.size,
-            output_height=ranges[Y][1] - ranges[Y][0],
-            output_width=ranges[X][1] - ranges[X][0],
-            kernel=(ranges[K][1] - ranges[K][0], ranges[L][1] - ranges[L][0]),
-            stride=layer.stride,
-            padding=(rows.before, columns.before, rows.after, columns.after),
-            groups=groups,
-        )
+        sizes = [end - begin for begin, end in ranges]
+        key = (groups, *sizes, *rows.shape, *columns.shape)
+        small = self._layers.get(key)
+        if small is None:
+            small = self._layers[key] = Layer.model_construct(
+                name=layer.name,
+                op="conv",
+                input_channels=groups * (c_end - c),
+                output_channels=m_end - m,
+                input_height=rows.size,
+                input_width=columns.size,
+                output_height=sizes[Y],
+                output_width=sizes[X],
+                kernel=(sizes[K], sizes[L]),
+                stride=layer.stride,
+                padding=(rows.before, columns.before, rows.after, columns.after),
+                groups=groups,
+            )
         return small, _Corner(rows.first, columns.first, touches)
 
+    def _small(self, layer: Layer) -> Schedule:
+        """The nest below the slices, its steps limited to a small layer of theirs."""
+        found = self._schedules.get(id(layer))
+        if found is None:
+            found = self._schedules[id(layer)] = self._small_schedule(layer)
+        return found
+
     def _small_schedule(self, layer: Layer) -> Schedule:
-        """The nest below the slices, its steps limited to the small layer."""
         left = dict(layer.extents)
         nest: list[Loop | Marker] = []
         for item in self._local:
@@ -192,6 +212,12 @@ class TileCommands:
 
     def _register_values(self, layer: Layer) -> dict[str, int]:
         """The register values of a small layer that do not depend on addresses."""
+        found = self._values.get(id(layer))
+        if found is None:
+            found = self._values[id(layer)] = self._values_of(layer)
+        return found
+
+    def _values_of(self, layer: Layer) -> dict[str, int]:
         rings = self._placement
         where = replace(
             NOWHERE,
@@ -281,6 +307,11 @@ class _Window:
     size: int
     before: int
     after: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """What the small layer has of it."""
+        return self.size, self.before, self.after
 
 
 def _window(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pad: int, extent: int) -> _Window:

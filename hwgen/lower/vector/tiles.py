@@ -151,7 +151,13 @@ def source_bytes(task: Task, part: Part, shape: VectorShape) -> int:
 
 def source_pitch(task: Task, columns: int, shape: VectorShape) -> int:
     """Bytes from row to row of a part of a source: whole words where windows may be in strips, else no gaps."""
-    strips = shape.has_strips and task.window.kernel[1] > 1 and task.arithmetic.mode != "add"
+    rows, across = task.window.kernel
+    strips = shape.has_strips and across > 1
+    if task.arithmetic.mode == "average":  # that of a whole map without gaps is one line
+        source = task.sources[0]
+        strips &= shape.may_sum(rows, across) and (rows, across) != (source.rows, source.columns)
+    elif task.arithmetic.mode == "add":
+        strips = False
     return aligned(columns, shape.word_bytes) if strips else columns
 
 

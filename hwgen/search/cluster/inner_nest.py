@@ -16,11 +16,11 @@ from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, grid_of
 from hwgen.search.cluster.tile_tables import Span, grid_tables
-from hwgen.search.core.branch import FOUND, improve, lists_of, problem
+from hwgen.search.core.branch import FOUND, Problem, improve, lists_of, problem
 from hwgen.search.core.dominance import Triples, step_list, undominated
 from hwgen.search.core.nests import fixed_items, free_items
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
-from hwgen.search.core.space import Tables, Target
+from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import frontier
 from hwgen.search.objectives.of_hwc import hwc_objective
 
@@ -40,6 +40,7 @@ class InnerNests:
     def __init__(self, layer: Layer, hardware: Hardware, bits: Bits) -> None:
         self._layer, self._hardware, self._bits = layer, hardware, bits
         self._target = Target.of(hardware)
+        self._problems: dict[object, tuple[Problem, Triples] | None] = {}
         self._fixed: FixedOrder | None = None
         if hardware.order is not None:
             self._fixed = fixed_order(hardware.order, self._target.lane_dims)
@@ -80,20 +81,17 @@ class InnerNests:
         vectors : only steps of whole vectors of channels.
         goal : ``cycles``: first of fewest cycles of the busiest of multipliers and ports; ``most`` is of these.
         """
-        caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
-        grid = grid_of(self._layer, tile, spread)
-        tables = grid_tables(self._layer, self._bits, self._target, grid, caps)
-        if tables is None:
+        key = (tuple(tile.items()), tuple(spread.items()), divided, vectors)
+        if key not in self._problems:
+            self._problems[key] = self._problem(tile, spread, divided=divided, vectors=vectors)
+        given = self._problems[key]
+        if given is None:
             return None
-        triples = undominated(self._orders, [tables], words=True, hardware=True)
+        pruned, triples = given
         if not spills:
             kept = (triples.states[:, 13:16] == 0).all(axis=1)
             triples = Triples(triples.index[kept], triples.states[kept])
-        allowed = {dim: self._allowed(dim, grid[dim], divided=divided and dim in ("m", "c")) for dim in TILED}
-        if vectors:
-            lanes, most_c = self._target.lanes.c, len(allowed["c"]) - 1
-            allowed["c"] &= (np.arange(most_c + 1) % lanes == 0) | (np.arange(most_c + 1) == most_c)
-        found = self._improved(tables, triples, allowed, np.inf if most is None else most + 1, goal)
+        found = self._improved(pruned, triples, np.inf if most is None else most + 1, goal)
         if found is None:
             return None
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
@@ -106,6 +104,25 @@ class InnerNests:
             order = self._orders.loops[self._orders.orders[triple]].tolist()
             items = free_items(left, self._target, order, self._orders.places(triple), steps)
         return self.schedule((*loops.items(), *spread_loops, *items)), int(found[int(goal == "cycles")])
+
+    def _problem(
+        self, tile: Mapping[Dim, int], spread: Spread, *, divided: bool, vectors: bool
+    ) -> tuple[Problem, Triples] | None:
+        """What is searched for a tile and a spread, whatever the goal; None if nothing fits."""
+        caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
+        grid = grid_of(self._layer, tile, spread)
+        tables = grid_tables(self._layer, self._bits, self._target, grid, caps)
+        if tables is None:
+            return None
+        triples = undominated(self._orders, [tables], words=True, hardware=True)
+        allowed = {dim: self._allowed(dim, grid[dim], divided=divided and dim in ("m", "c")) for dim in TILED}
+        if vectors:
+            lanes, most_c = self._target.lanes.c, len(allowed["c"]) - 1
+            allowed["c"] &= (np.arange(most_c + 1) % lanes == 0) | (np.arange(most_c + 1) == most_c)
+        lists = [step_list(tables, dim, allowed[dim], words=True) for dim in TILED]
+        if not all(len(one.steps) for one in lists):
+            return None
+        return problem(tables, lists_of(lists)), triples
 
     def front(self, tile: Mapping[Dim, int], spread: Spread, goal: InnerGoal) -> Floats:
         """Steps of a fixed order that no others undercut in the goal and in all three memories, near the least goal.
@@ -133,14 +150,10 @@ class InnerNests:
                 return found[:number]
             room *= 4
 
-    def _improved(
-        self, tables: Tables, triples: Triples, allowed: Mapping[Dim, "np.ndarray"], known: float, goal: InnerGoal
-    ) -> "np.ndarray | None":
+    def _improved(self, pruned: Problem, triples: Triples, known: float, goal: InnerGoal) -> "np.ndarray | None":
         """The first by all criteria of the candidates whose goal is below ``known``."""
-        lists = [step_list(tables, dim, allowed[dim], words=True) for dim in TILED]
-        if not len(triples.index) or not all(len(one.steps) for one in lists):
+        if not len(triples.index):
             return None
-        pruned = problem(tables, lists_of(lists))
         budget, number = np.array([float(self._hardware.budget)]), hwc_objective(goal).number
         best = np.full((1, FOUND), np.inf)
         best[0, 0] = known
