@@ -96,7 +96,7 @@ def _planned(graph: Graph, name: str, hosts: Collection[str]) -> bool:
     plan = plan_cluster(graph, load_hardware(CLUSTER))
     seconds = time.perf_counter() - started
     each = [forecast_of(plan, stretch) for stretch in plan.stretches]
-    cycles, served = sum(one.cycles for one in each), sum(one.dram_bytes for one in each)
+    cycles, served = sum(one.cycles for one in each), sum(one.bytes for one in each)
     here = {layer.node.name for layer in plan.layers}
     macs, moved = graph.share(here)
     others = {node.label for node in graph.nodes if node.name not in here and not isinstance(node, View)}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hwgen.api.cosimulation import cosim as cosim
+    from hwgen.api.forecasts import forecast as forecast
     from hwgen.api.generation.request import generate as generate
     from hwgen.api.machines import hardware as hardware
     from hwgen.api.names import Hardware as Hardware
@@ -45,6 +46,7 @@ _MODULES = {
     "Plan": "scheduling.plan",
     "ToolError": "names",
     "cosim": "cosimulation",
+    "forecast": "forecasts",
     "generate": "generation.request",
     "hardware": "machines",
     "load": "networks",
@@ -65,6 +67,7 @@ __all__ = [
     "Plan",
     "ToolError",
     "cosim",
+    "forecast",
     "generate",
     "hardware",
     "load",

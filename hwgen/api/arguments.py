@@ -1,7 +1,7 @@
 """What arguments mean, on the command line and in scripts: sizes of memories, numbers of multipliers, folders."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hwgen.ir.document import InputError
@@ -14,6 +14,7 @@ __all__ = [
     "checked_multipliers",
     "claim_folder",
     "is_given",
+    "refuse",
     "require_folder",
     "size_text",
     "sizes_text",
@@ -73,6 +74,13 @@ def size_text(size: int) -> str:
 def is_given(value: object) -> bool:
     """Whether an option was given: 0 is a value, a switch that is off is none, nor is an empty list of arguments."""
     return not (value is None or value is False or (isinstance(value, list) and not value))
+
+
+def refuse(options: Mapping[str, object], why: str) -> None:
+    """Raise `InputError` for the first of some options, by name, that was given."""
+    for name, value in options.items():
+        if is_given(value):
+            raise InputError(f"{name}: {why}")
 
 
 def require_folder(folder: Path | None, option: str = "-o") -> None:

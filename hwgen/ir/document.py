@@ -304,7 +304,7 @@ def format_of(path: Path, content: bytes) -> str | None:
     suffix = path.suffix.lower()
     if suffix in MODELS:
         return (
-            f"{MODELS[suffix]}, which hwgen layers, network, run, schedule, cosim and generate take "
+            f"{MODELS[suffix]}, which hwgen layers, network, run, schedule, predict, cosim and generate take "
             f"(hwgen schedule MODEL{suffix} -o DIR makes schedules of it)"
         )
     if content[4:8] == b"TFL3":

@@ -68,6 +68,7 @@ def test_the_page_prints_what_it_says(
 ) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
+    small(tmp_path / "model.onnx")
     first, *others = blocks()
     run([without_simulation(first), *(one for one in others if not one.simulates)], capsys)
     assert {"own.yaml", "traffic.svg"} <= {path.name for path in tmp_path.iterdir()}

@@ -94,7 +94,7 @@ def _print_network(found: GeneratedNetwork) -> None:
     columns = ["program", "layers", "commands", "bytes", "maps that stay", "cycles predicted", "DRAM bytes"]
     rows: list[list[object]] = [
         [one, len(stretch.layers), len(stretch.program.commands), WORD_BYTES * len(stretch.program.words),
-         len(stretch.kept.maps), round(forecast.cycles), forecast.dram_bytes]
+         len(stretch.kept.maps), round(forecast.cycles), forecast.bytes]
         for one, stretch in zip(names, plan.stretches, strict=True)
         for forecast in (forecast_of(plan, stretch),)
     ]  # fmt: skip

@@ -1,46 +1,99 @@
-"""What a network is predicted to take on a cluster: cycles, bytes and energy of its programs, shares of the work."""
+"""What a network is predicted to take, on a cluster or on one HWC: cycles, bytes and energy, node by node."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hwgen.arch.dram import Dram, DramPort
+from hwgen.ir.hardware import Hardware
 from hwgen.lower.network.cluster_plan import ClusterPlan, Stretch
+from hwgen.lower.network.hwc_plan import PlannedLayer
 from hwgen.lower.network.parts import LayerPart
 from hwgen.model.energy import bus_energy, device_energy, prices_of
+from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.model.nest import one_level
 
-__all__ = ["Forecast", "forecast_of"]
+__all__ = ["Forecast", "NodeForecast", "forecast_of", "forecast_of_layers"]
+
+
+@dataclass(frozen=True)
+class NodeForecast:
+    """A node: cycles from where it begins to where the next one does, bytes moved, energy in pJ.
+
+    Bytes are those at the DRAM of a cluster, or between an HWC and its memory.
+    """
+
+    name: str
+    kind: str
+    macs: int
+    cycles: float
+    bytes: int
+    energy: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Its members, cycles in whole ones."""
+        return {
+            "node": self.name,
+            "kind": self.kind,
+            "macs": self.macs,
+            "cycles": round(self.cycles),
+            "bytes": self.bytes,
+            "energy": self.energy,
+        }
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The forecast of one program, for one image.
+    """The forecast of one program, or of all layers of an HWC, for one image.
 
     Members
     -------
     cycles : from start to interrupt.
-    dram_bytes : that the DRAM serves, programs included.
+    bytes : that the memory serves, programs included.
     energy : pJ of all accesses and multiply-accumulates, without the programs.
     """
 
+    nodes: tuple[NodeForecast, ...]
     cycles: float
-    dram_bytes: int
+    bytes: int
     energy: float
 
 
 def forecast_of(plan: ClusterPlan, stretch: Stretch) -> Forecast:
-    """The forecast of one program."""
+    """The forecast of one program of a cluster."""
     cluster = plan.hardware.cluster
     timing = (cluster and cluster.dram) or Dram()
     program = stretch.program
     port = DramPort(program.hardware.axi_bits, timing)
     prices = prices_of(program.hardware.hwc, cluster)
-    moved, energy = program.fetched(port).bytes, 0.0
-    for layer, prediction in zip(stretch.layers, program.predictions(port), strict=True):
-        counts, part = prediction.counts, layer.part
+    parts, times = program.part_times(timing)
+    nodes = []
+    for layer, took, prediction in zip(stretch.layers, parts, program.predictions(port), strict=True):
+        counts, part, node = prediction.counts, layer.part, layer.node
         spent = (
             device_energy(part.program.schedule, counts, prices)
             if isinstance(part, LayerPart)
             else bus_energy(counts, prices)
         )
-        moved += counts.total_with_bias("dram")
-        energy += spent.total
-    return Forecast(program.times(timing).total, moved, energy)
+        moved = counts.total_with_bias("dram")
+        nodes.append(NodeForecast(node.name, node.label, node.macs, took.cycles, moved, spent.total))
+    fetched = program.fetched(port).bytes
+    return Forecast(
+        tuple(nodes), times.total, fetched + sum(one.bytes for one in nodes), sum(one.energy for one in nodes)
+    )
+
+
+def forecast_of_layers(layers: Sequence[PlannedLayer], hardware: Hardware) -> Forecast:
+    """The forecast of the layers of one HWC, one after the other."""
+    nodes = []
+    for layer in layers:
+        node, program = layer.node, layer.program
+        found = one_level.predict(program.schedule)
+        spent = device_energy(program.schedule, found.counts, prices_of(program.parameters, hardware.cluster))
+        cycles = predicted_cycles(program.schedule, program.parameters).total
+        nodes.append(NodeForecast(node.name, node.label, node.macs, cycles, found.total_with_bias, spent.total))
+    return Forecast(
+        tuple(nodes),
+        sum(one.cycles for one in nodes),
+        sum(one.bytes for one in nodes),
+        sum(one.energy for one in nodes),
+    )

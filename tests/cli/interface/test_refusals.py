@@ -41,8 +41,9 @@ def test_what_a_file_is(run: Run, tmp_path: Path) -> None:
     model, lite, array = small(tmp_path / "small.onnx"), tmp_path / "model.tflite", tmp_path / "x.yaml"
     lite.write_bytes(b"\x1c\0\0\0TFL3\xff\xfe")
     array.write_bytes(b"\x93NUMPY\x01\0")
-    refused(run("predict", model), "expected YAML, got an ONNX model", "hwgen schedule MODEL.onnx -o DIR")
-    refused(run("predict", lite), "expected YAML, got a TFLite model", "hwgen schedule MODEL.tflite -o DIR")
+    for one in (model, lite):
+        refused(run("predict", one), "--hardware: expected a hardware file", f"hwgen schedule {one.name} -o DIR")
+        refused(run("predict", one, one), "expected YAML, got a")
     refused(run("layers", lite), "expected a TFLite model (is the file whole?)")
     other = tmp_path / "model.onnx"
     other.write_bytes(lite.read_bytes())

@@ -1,26 +1,49 @@
 """``hwgen predict``: the exact counts, buffer needs and cycles of a schedule, without a simulation."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hwgen.api.arguments import refuse
 from hwgen.api.depth_first import StackPrediction
+from hwgen.api.forecasts import ForecastRequest
+from hwgen.api.networks import is_model
 from hwgen.api.predictions import PredictRequest
 from hwgen.cli.console import Json, print_json
+from hwgen.cli.names import hardware_names
 from hwgen.cli.pipelines import DramOption, MacsOption, print_stack_prediction
+from hwgen.cli.printers.forecasts import print_forecast
 from hwgen.cli.printers.predictions import print_layer
-from hwgen.cli.workload import FillsOption, HardwareOption, HierarchyOption
+from hwgen.cli.workload import FillsOption, HierarchyOption, ResidentOption
 
 __all__ = ["Schedules", "predict"]
 
-Schedules = Annotated[list[str], typer.Argument(metavar="SCHEDULE...", help="Schedule files, or folders of them.")]
+Schedules = Annotated[
+    list[str],
+    typer.Argument(metavar="SCHEDULE...", help="Schedule files, folders of them, or one quantised model."),
+]
+Machines = Annotated[
+    str | None,
+    typer.Option(
+        "--hardware",
+        metavar="FILE[,FILE...]",
+        help="A hardware file, or a built-in name: what the schedules run on. Of a model several, by commas.",
+        autocompletion=hardware_names,
+    ),
+]
+Clock = Annotated[float | None, typer.Option("--mhz", help="Of a model: a clock, for images a second.")]
+ByLayer = Annotated[bool, typer.Option("--layers", help="Of a model: a table of its nodes for each hardware, too.")]
 Elements = Annotated[bool, typer.Option("--elements", help="Add elements to the bytes and words of the JSON counts.")]
 
 
 def predict(
     schedules: Schedules,
     *,
-    hardware: HardwareOption = None,
+    hardware: Machines = None,
+    resident: ResidentOption = False,
+    mhz: Clock = None,
+    layers: ByLayer = False,
     elements: Elements = False,
     macs: MacsOption = None,
     dram: DramOption = None,
@@ -33,8 +56,20 @@ def predict(
     Of a schedule that no HWC runs the cycles are the least that any hardware with three ports takes. A schedule of
     two memory levels is counted at both, on the given cluster or on four HWCs, its program included. A depth-first
     solution: what each of its stacks holds, moves and takes. With --hierarchy: counts by the level that serves,
-    what each level has to hold, and energy.
+    what each level has to hold, and energy. Of a quantised model (ONNX, TFLite) a line for each hardware: what it
+    takes for one image, as `hwgen run` would measure it.
     """
+    if len(schedules) == 1 and is_model(schedules[0]):
+        others = {"--elements": elements, "--macs": macs, "--dram": dram, "--hierarchy": hierarchy, "--fills": fills}
+        refuse(others, "not with a model")
+        machines = [] if hardware is None else hardware.split(",")
+        forecast = ForecastRequest(model=Path(schedules[0]), machines=machines, resident=resident, mhz=mhz).answer()
+        if as_json:
+            print_json(forecast.document())
+        else:
+            print_forecast(forecast, layers=layers)
+        return
+    refuse({"--resident": resident, "--mhz": mhz, "--layers": layers}, "expected with one quantised model")
     found = PredictRequest(
         schedules=schedules,
         hardware=hardware,

@@ -1,0 +1,190 @@
+"""What a quantised network is predicted to take on several hardware, without a simulation."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from hwgen.api.machines import HardwareLike, called, hardware
+from hwgen.api.networks import Network
+from hwgen.api.progress import steps
+from hwgen.api.results import Answer
+from hwgen.api.session import call
+from hwgen.ir.document import InputError, written
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import View
+from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.forecast import NodeForecast, forecast_of, forecast_of_layers
+from hwgen.lower.network.layers import weighted
+from hwgen.lower.network.placement import placement, plan_on
+from hwgen.readers.integers.reader import read_quantised
+
+__all__ = ["ForecastRequest", "MachineForecast", "NetworkForecast", "forecast"]
+
+
+@dataclass(frozen=True)
+class MachineForecast:
+    """One image of a network on one hardware.
+
+    Members
+    -------
+    name, multipliers : of the hardware, and of all its HWCs.
+    layers : the nodes that run on it, in order.
+    host : names of the nodes that do not, and why; views, which are nothing, are left out.
+    cycles : of all programs, without what the host does.
+    bytes : at the DRAM of a cluster, programs included; between an HWC and its memory.
+    energy : pJ of all accesses and multiply-accumulates.
+    mhz : a clock, for images a second.
+    """
+
+    name: str
+    multipliers: int
+    layers: tuple[NodeForecast, ...]
+    host: Mapping[str, str]
+    programs: int
+    cycles: int
+    bytes: int
+    energy: float
+    mhz: float | None = None
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates that run on it."""
+        return sum(one.macs for one in self.layers)
+
+    @property
+    def utilisation(self) -> float:
+        """The part of what the multipliers could have done in these cycles that they do."""
+        return self.macs / (self.cycles * self.multipliers)
+
+    @property
+    def images_a_second(self) -> float | None:
+        """Images that it takes in a second at the clock, the host's work aside; None without a clock."""
+        return None if self.mhz is None else self.mhz * 1e6 / self.cycles
+
+    def to_dict(self) -> dict[str, Any]:
+        """An entry of the document."""
+        return {
+            "hardware": self.name,
+            "multipliers": self.multipliers,
+            "macs": self.macs,
+            "programs": self.programs,
+            "cycles": self.cycles,
+            "utilisation": self.utilisation,
+            "bytes": self.bytes,
+            "energy": self.energy,
+            "mhz": self.mhz,
+            "images_a_second": self.images_a_second,
+            "host": dict(self.host),
+            "layers": [one.to_dict() for one in self.layers],
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class NetworkForecast(Answer):
+    """One image of a network on several hardware, in the order in which they were given."""
+
+    network: str
+    machines: tuple[MachineForecast, ...]
+
+    def __getitem__(self, name: str) -> MachineForecast:
+        found = next((one for one in self.machines if one.name == name), None)
+        if found is None:
+            raise InputError(f"{name}: expected one of {', '.join(one.name for one in self.machines)}")
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """The document that ``hwgen predict MODEL --json`` prints."""
+        return {"network": self.network, "forecasts": [one.to_dict() for one in self.machines]}
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row for each hardware."""
+        return [
+            {"hardware": one.name, "multipliers": one.multipliers, "cycles": one.cycles,
+             "utilisation": one.utilisation, "bytes": one.bytes, "energy": one.energy,
+             "images_a_second": one.images_a_second, "on_the_host": len(one.host)}
+            for one in self.machines
+        ]  # fmt: skip
+
+    def summary(self) -> str:
+        """The hardware of the fewest cycles."""
+        best = min(self.machines, key=lambda one: one.cycles)
+        return f"Network {self.network}: {best.cycles:,} cycles on {best.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastRequest:
+    """A quantised model, hardware to forecast it on, and a clock in MHz for images a second."""
+
+    model: Path
+    machines: Iterable[HardwareLike]
+    resident: bool = False
+    mhz: float | None = None
+
+    @call
+    def answer(self) -> NetworkForecast:
+        """Plan the network on each hardware."""
+        if self.mhz is not None and self.mhz <= 0:
+            raise InputError(f"--mhz: expected above 0, got {self.mhz:g}")
+        found: dict[str, Hardware] = {}
+        for one in self.machines:
+            machine = hardware(one)
+            if machine.name in found:
+                raise InputError(f"--hardware: expected each name once, got {machine.name} ({called(one)}) twice")
+            found[machine.name] = machine
+        if not found:
+            schedules = f"hwgen schedule {self.model.name} -o DIR makes schedules of it"
+            raise InputError(
+                f"{self.model}: --hardware: expected a hardware file or a built-in name, or several, for a model "
+                f"({schedules})"
+            )
+        graph = read_quantised(self.model)
+        return NetworkForecast(graph.name, tuple(self._on(graph, machine) for machine in found.values()))
+
+    def _on(self, graph: Graph, machine: Hardware) -> MachineForecast:
+        with steps(len(weighted(graph)), f"scheduling for {machine.name}") as step:
+            plan = plan_on(graph, machine, step, resident=self.resident and machine.cluster is not None)
+        if not plan.layers:
+            reasons = "; ".join(dict.fromkeys(plan.refused.values())) or "no node has weights"
+            raise InputError(f"hardware {machine.name}: no node of the network runs on it: {reasons}")
+        place = placement(graph, plan, machine)
+        nodes = [node for node in place.host(graph) if not isinstance(node, View)]
+        if isinstance(plan, ClusterPlan):
+            each = [forecast_of(plan, stretch) for stretch in plan.stretches]
+            programs, multipliers = len(each), plan.lanes
+        else:
+            each, programs, multipliers = [forecast_of_layers(plan.layers, machine)], 0, machine.shape.product
+        return MachineForecast(
+            machine.name, multipliers, tuple(node for one in each for node in one.nodes),
+            {node.name: place.reasons.get(node.name, "") for node in nodes}, programs,
+            round(sum(one.cycles for one in each)), sum(one.bytes for one in each),
+            sum(one.energy for one in each), self.mhz,
+        )  # fmt: skip
+
+
+def forecast(
+    model: str | PathLike[str] | Network,
+    hardware: HardwareLike | Iterable[HardwareLike],
+    *,
+    resident: bool = False,
+    mhz: float | None = None,
+) -> NetworkForecast:
+    """Predict what a quantised network takes on hardware, without a simulation; the same as a run would measure.
+
+    Parameters
+    ----------
+    model : the model's file, or what `load` made of it.
+    hardware : one HWC or cluster, or several of them to compare; with requantisation scaled.
+    resident : on clusters: maps that fit stay in the TCDM from node to node.
+    mhz : a clock, for images a second.
+    """
+    given = model.given if isinstance(model, Network) else model
+    if isinstance(hardware, str | PathLike | Mapping | Hardware):
+        machines: list[HardwareLike] = [hardware]
+    elif isinstance(hardware, Iterable):
+        machines = list(hardware)
+    else:
+        raise InputError(f"hardware: expected a built-in name, a file, its keys, or several, got {written(hardware)}")
+    return ForecastRequest(model=Path(given), machines=machines, resident=resident, mhz=mhz).answer()

@@ -1,0 +1,82 @@
+"""``hwgen predict MODEL``: what a run would measure, for several hardware at once."""
+
+from pathlib import Path
+
+import pytest
+
+import hwgen
+from hwgen.arch.dram import Dram
+from hwgen.ir.document import InputError
+from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.readers.integers.reader import read_quantised
+from tests.cli.command_line import refused
+from tests.conftest import Run
+from tests.readers.integers.models import small
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    small(tmp_path / "model.onnx")
+    return tmp_path / "model.onnx"
+
+
+def test_it_is_what_the_programs_are_predicted_to_take(run: Run, model: Path) -> None:
+    found = run("predict", model, "--hardware", "cluster_64_vector,hwc_16", "--resident", "--mhz", 50, "--json").json
+    cluster, hwc = found["forecasts"]
+    assert [cluster["hardware"], hwc["hardware"]] == ["cluster_64_vector", "hwc_16"]
+    assert [cluster["multipliers"], hwc["multipliers"]] == [64, 16]
+    plan = plan_cluster(read_quantised(model), hwgen.hardware("cluster_64_vector"), resident=True)
+    assert cluster["cycles"] == sum(round(one.program.times(Dram()).total) for one in plan.stretches)
+    assert cluster["images_a_second"] == pytest.approx(50e6 / cluster["cycles"])
+    assert hwc["cycles"] == sum(one["cycles"] for one in hwc["layers"])
+    for one in (cluster, hwc):
+        assert one["macs"] == sum(node["macs"] for node in one["layers"])
+        assert one["utilisation"] == pytest.approx(one["macs"] / one["cycles"] / one["multipliers"])
+    answer = hwgen.forecast(model, ["cluster_64_vector", "hwc_16"], resident=True, mhz=50)
+    assert answer.to_dict() == found
+    assert [row["cycles"] for row in answer.rows()] == [cluster["cycles"], hwc["cycles"]]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("machine", ["hwc_16", "cluster_64_vector"])
+def test_it_is_what_a_run_predicts(run: Run, model: Path, tmp_path: Path, machine: str) -> None:
+    ran = run("run", model, "--hardware", machine, "--seed", 1, "-o", tmp_path / "ran", "--json").json
+    (found,) = run("predict", model, "--hardware", machine, "--json").json["forecasts"]
+    assert found["cycles"] == ran["cycles"]["predicted"]
+    assert found["energy"] == pytest.approx(ran["energy"]["predicted"])
+
+
+def test_a_table_of_hardware_and_of_nodes(run: Run, model: Path) -> None:
+    out = run("predict", model, "--hardware", "hwc_16", "--layers", "--mhz", 10).out
+    assert "a second at 10 MHz" in out
+    for one in hwgen.forecast(model, "hwc_16").machines[0].layers:
+        assert f"{round(one.cycles):,}" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ([], "--hardware: expected a hardware file or a built-in name, or several, for a model"),
+        (["--hardware", "hwc_16,hwc_16"], "--hardware: expected each name once, got hwc_16 (hwc_16) twice"),
+        (["--hardware", "hwc_16", "--fills"], "--fills: not with a model"),
+        (["--hardware", "hwc_16", "--mhz", "0"], "--mhz: expected above 0, got 0"),
+        (["--hardware", "hwc"], "hardware hwc: requantisation: expected scaled"),
+        (["--hardware", "hwc_16,no_such"], "no_such"),
+    ],
+)
+def test_what_cannot_be_forecast_is_said(run: Run, model: Path, options: list[str], why: str) -> None:
+    answer = run("predict", model, *options)
+    refused(answer)
+    assert why in answer.err
+
+
+def test_options_of_models_are_for_models(run: Run) -> None:
+    for option in (["--mhz", "5"], ["--resident"], ["--layers"]):
+        answer = run("predict", "some.yaml", *option)
+        refused(answer)
+        assert f"{option[0]}: expected with one quantised model" in answer.err
+
+
+def test_hardware_is_named_by_what_was_forecast(model: Path) -> None:
+    with pytest.raises(InputError, match="hwc_64: expected one of hwc_16"):
+        hwgen.forecast(model, "hwc_16")["hwc_64"]
