@@ -32,7 +32,7 @@ def main() -> bool:
             layer,
             machine,
             timed=judge_of(machine, timed=True),
-            estimate=lambda schedule: estimated_cycles(schedule, machine),
+            estimate=lambda schedule: estimated_cycles(schedule, machine, ordered=False),
         )
         bound = cycle_bound(layer, machine)
         ratios.append(found.value / bound.cycles)

@@ -101,7 +101,7 @@ def _solver(
             if objective == CYCLES:
 
                 def estimate(schedule: Schedule) -> float:
-                    return estimated_cycles(schedule, hardware)
+                    return estimated_cycles(schedule, hardware, ordered=False)
 
                 return search_least_cycles(layer, hardware, timed=timed, estimate=estimate)
             judge = runs if min_utilisation is None else timed

@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import BLOCK_BYTES, Dram, DramPort
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
@@ -71,9 +72,13 @@ def _works(schedule: Schedule, tiles: TileCommands, parameters: HwcParameters) -
     return ([work(part) for part in parts] for parts in tiles.slices)
 
 
-def estimated_cycles(schedule: Schedule, hardware: Hardware, residence: Residence = ALL_MOVED) -> float:
+def estimated_cycles(
+    schedule: Schedule, hardware: Hardware, residence: Residence = ALL_MOVED, *, ordered: bool = True
+) -> float:
     """About what a schedule takes: its HWCs by their model, what the DMA moves for each tile by its bytes and runs.
 
+    ``ordered`` : weights are in the order of the nest in the DRAM (`hwgen.model.dram.counts.DramLayout`); else the
+    DMA writes each byte of them alone where lanes along c read what a kernel's taps keep apart.
     ``residence`` : maps that stay, of which nothing is moved, and whether the first weights are there.
 
     Raises `InputError` for what the cluster cannot run, as far as it is looked at.
@@ -86,14 +91,16 @@ def estimated_cycles(schedule: Schedule, hardware: Hardware, residence: Residenc
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, {})
     port = DramPort.of(cluster)
     a_beat = max(1.0, port.dram.block_cycles * port.beat_bytes / BLOCK_BYTES)
+    alone = not ordered and schedule.lanes.along("c") > 1 and schedule.layer.kernel != (1, 1)
     loads, stores = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices))
     for array in (one for one in ARRAYS if one not in residence.unmoved):
         for stay in placement[array].stays:
             element = placement[array].element
             if stay.new and not (array == "W" and residence.ahead and not stay.first):
-                loads[stay.first] += MOVE_CYCLES + a_beat * _beats(
-                    stay.new, array, schedule, element, port.beat_bytes
-                )
+                beats = _beats(stay.new, array, schedule, element, port.beat_bytes)
+                if array == "W" and alone:
+                    beats *= WORD_BYTES  # a port writes a byte of a word in a cycle
+                loads[stay.first] += MOVE_CYCLES + a_beat * beats
             if array == "O":
                 whole = all(stay.ranges[DIMS.index(dim)][1] == schedule.layer.extents[dim] for dim in REDUCTION_DIMS)
                 size = schedule.bits.O // 8 if whole else element

@@ -39,7 +39,7 @@ def search(layer: Layer, hardware: Hardware) -> ClusterResult:
         layer,
         hardware,
         timed=judge_of(hardware, timed=True),
-        estimate=lambda schedule: estimated_cycles(schedule, hardware),
+        estimate=lambda schedule: estimated_cycles(schedule, hardware, ordered=False),
     )
 
 
