@@ -19,7 +19,7 @@ from hwgen.api.cosimulation import Checked, tell_wait
 from hwgen.api.machines import HardwareLike, hardware
 from hwgen.api.networks import Network
 from hwgen.api.pictures import pixels_from
-from hwgen.api.progress import note, steps
+from hwgen.api.progress import note, remark, steps
 from hwgen.api.runtime import runtime_documents
 from hwgen.api.session import call
 from hwgen.golden.quantised.comparison import Beside, run_beside
@@ -30,7 +30,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.hwc_plan import NetworkPlan
 from hwgen.lower.network.layers import refusals, weighted
-from hwgen.lower.network.placement import Placement, placement, plan_on
+from hwgen.lower.network.placement import DEFAULT_CLUSTER, Placement, placement, plan_on
 from hwgen.model.system.times import QueueName
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.report.run.page import run_page
@@ -170,7 +170,7 @@ class RunRequest:
     """What network is to run on what; see `run`."""
 
     model: str | PathLike[str]
-    hardware: HardwareLike
+    hardware: HardwareLike | None = None
     given: Inputs | None = None
     mean: str | None = None
     std: str | None = None
@@ -188,7 +188,7 @@ class RunRequest:
             raise InputError("--input, --seed: expected one of them")
         pixels = pixels_from(self.mean, self.std, files)
         claim_folder(self.output)
-        machine = hardware(self.hardware)
+        machine, resident = self._machine()
         if machine.cluster is not None and self.simulator != "verilator":
             raise InputError("--sim: expected verilator with a cluster")
         if machine.cluster is None and self.resident:
@@ -205,15 +205,29 @@ class RunRequest:
         where = files[0].rpartition("=")[2] if files else str(model)
         if self.output is None:
             with TemporaryDirectory(prefix="hwgen-") as folder:
-                return self._ran(model, graph, machine, arrays, where, Path(folder))
-        return self._ran(model, graph, machine, arrays, where, self.output)
+                return self._ran(model, graph, (machine, resident), arrays, where, Path(folder))
+        return self._ran(model, graph, (machine, resident), arrays, where, self.output)
+
+    def _machine(self) -> tuple[Hardware, bool]:
+        """The hardware, and whether maps stay in its TCDM."""
+        if self.hardware is not None:
+            return hardware(self.hardware), self.resident
+        remark(f"no hardware is given: the built-in {DEFAULT_CLUSTER}, maps that fit staying in its TCDM")
+        return hardware(DEFAULT_CLUSTER), True
 
     def _ran(
-        self, model: Path, graph: Graph, machine: Hardware, arrays: dict[str, NDArray], where: str, folder: Path
+        self,
+        model: Path,
+        graph: Graph,
+        on: tuple[Hardware, bool],
+        arrays: dict[str, NDArray],
+        where: str,
+        folder: Path,
     ) -> NetworkRun:
+        machine, resident = on
         count = checked_inputs(graph, arrays, where)
         with steps(len(weighted(graph)), "scheduling") as step:
-            plan = plan_on(graph, machine, step, resident=self.resident)
+            plan = plan_on(graph, machine, step, resident=resident)
         if not plan.layers:
             why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
             raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
@@ -249,7 +263,7 @@ class RunRequest:
 def run(
     model: str | PathLike[str] | Network,
     inputs: Inputs | None,
-    hardware: HardwareLike,
+    hardware: HardwareLike | None = None,
     *,
     output: str | PathLike[str] | None = None,
     mean: str | None = None,
@@ -268,7 +282,8 @@ def run(
     ----------
     model : the model's file, or what `load` made of it.
     inputs : an array, or the file of one or of a picture; several by name; None: random ones of this ``seed``.
-    hardware : the HWC or the cluster, with requantisation scaled.
+    hardware : the HWC or the cluster, with requantisation scaled; None: the built-in cluster of 64 multipliers with a
+        vector unit, maps that fit staying in its TCDM.
     output : folder for the outputs, the layers' operands, and a page.
     mean, std : of a picture's pixels the network's numbers are (pixel - mean) / std, as text, such as ``"127.5"``.
     simulator, jobs : as in `cosim`.

@@ -15,9 +15,11 @@ from hwgen.lower.network.cluster_plan import VECTOR_KINDS, ClusterPlan, plan_clu
 from hwgen.lower.network.hwc_plan import NetworkPlan, plan_network
 from hwgen.lower.network.layers import layer_of, weighted
 
-__all__ = ["ANY_CLUSTER", "Placement", "placement", "plan_on", "possible_placement"]
+__all__ = ["ANY_CLUSTER", "DEFAULT_CLUSTER", "Placement", "placement", "plan_on", "possible_placement"]
 
-ANY_CLUSTER = "the built-in cluster_64_vector, memories aside"
+DEFAULT_CLUSTER = "cluster_64_vector"
+"""The built-in hardware that a network runs on where none is named."""
+ANY_CLUSTER = f"the built-in {DEFAULT_CLUSTER}, memories aside"
 """The hardware that is meant where none is named: a cluster with a vector unit."""
 
 

@@ -46,6 +46,15 @@ def test_it_is_what_a_run_predicts(run: Run, model: Path, tmp_path: Path, machin
     assert found["energy"] == pytest.approx(ran["energy"]["predicted"])
 
 
+@pytest.mark.nightly
+def test_a_run_where_no_hardware_is_given(run: Run, model: Path, tmp_path: Path) -> None:
+    answer = run("run", model, "--seed", 1, "-o", tmp_path / "ran")
+    assert answer.status == 0
+    assert "no hardware is given: the built-in cluster_64_vector" in answer.err
+    cycles = hwgen.forecast(model, "cluster_64_vector", resident=True).machines[0].cycles
+    assert f"({cycles:,} predicted)" in answer.out
+
+
 def test_a_table_of_hardware_and_of_nodes(run: Run, model: Path) -> None:
     out = run("predict", model, "--hardware", "hwc_16", "--layers", "--mhz", 10).out
     assert "a second at 10 MHz" in out

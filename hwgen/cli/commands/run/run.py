@@ -16,11 +16,12 @@ from hwgen.cli.workload import ResidentOption
 __all__ = ["run"]
 
 Hardware = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--hardware",
         metavar="FILE",
-        help="The HWC or the cluster, with requantisation scaled: a hardware file, or a built-in name.",
+        help="The HWC or the cluster, with requantisation scaled: a hardware file, or a built-in name. If not given: "
+        "cluster_64_vector, with --resident.",
         autocompletion=hardware_names,
     ),
 ]
@@ -33,8 +34,8 @@ Output = Annotated[
 def run(
     model: Model,
     *,
-    hardware: Hardware,
     output: Output,
+    hardware: Hardware = None,
     given: Inputs = None,
     mean: Mean = None,
     std: Std = None,
