@@ -21,7 +21,7 @@ ENOUGH = 0.8
 
 def main() -> int:
     """Quantise, run; exit status 1 if a mark is missed."""
-    hardware = chosen_hardware("cluster_64.yaml")
+    hardware = chosen_hardware("cluster_64_vector.yaml")
     record = Record("squeezenet")
     model = with_weights(MODELS / "light_squeezenet.onnx", np.random.default_rng(SEED))
     (value,) = model.graph.input
