@@ -47,22 +47,8 @@ def floor_of(layer: Layer, bits: Bits, hardware: Hardware, prices: DevicePrices 
 
     def least(sizes: list[list[float]], serves: list[list[float]]) -> float:
         caps = np.array([[np.inf] * 3, *sizes])
-        costs = Costs(
-            tables.extents,
-            tables.least,
-            tables.counts,
-            tables.groups,
-            tables.rows,
-            tables.columns,
-            tables.wide,
-            tables.slides,
-            tables.elements,
-            tables.sizes,
-            np.array(serves),
-            np.zeros((len(caps), 3)),
-            caps,
-            np.ones(len(caps), np.bool_),
-        )
+        shared = np.ones(len(caps), np.bool_)
+        costs = Costs.of(tables, np.array(serves), np.zeros((len(caps), 3)), caps, shared)
         return lower_bound(tables, costs) * (1 - 1e-12)
 
     one, nothing = [1.0] * 3, [0.0] * 3

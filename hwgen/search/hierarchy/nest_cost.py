@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.model.compiled import njit
+from hwgen.search.hierarchy.tables import LayerTables
 
 __all__ = ["Costs", "cost_of", "held_of", "slides_along", "traffic_of"]
 
@@ -43,6 +44,14 @@ class Costs(NamedTuple):
     fills: Floats
     caps: Floats
     shared: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, tables: LayerTables, serves: Floats, fills: Floats, caps: Floats, shared: NDArray[np.bool_]
+    ) -> "Costs":
+        """The tables of a layer, with what is asked of them."""
+        layer = [getattr(tables, name) for name in cls._fields[:-4]]
+        return cls._make([*layer, serves, fills, caps, shared])
 
 
 @njit(cache=True)

@@ -152,22 +152,8 @@ def costs_of(tables: LayerTables, hierarchy: Hierarchy, goal: Goal) -> Costs:
     caps = np.zeros((len(hierarchy.levels), 3))
     for number, level in enumerate(hierarchy.levels):
         caps[number] = [np.inf if (size := level.size_for(array)) is None else size for array in ARRAYS]
-    return Costs(
-        tables.extents,
-        tables.least,
-        tables.counts,
-        tables.groups,
-        tables.rows,
-        tables.columns,
-        tables.wide,
-        tables.slides,
-        tables.elements,
-        tables.sizes,
-        goal.serves,
-        goal.fills,
-        caps,
-        np.array([level.shared for level in hierarchy.levels]),
-    )
+    shared = np.array([level.shared for level in hierarchy.levels])
+    return Costs.of(tables, goal.serves, goal.fills, caps, shared)
 
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
