@@ -1,11 +1,11 @@
 """Clusters as files: Verilog, registers, and the program of each layer as it is stored in DRAM."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
-from hwgen.api.generation.folders import Contents, grouped, program_names, schedule_file
+from hwgen.api.generation.folders import Made, grouped
 from hwgen.api.work import Work
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
@@ -17,45 +17,32 @@ __all__ = ["GeneratedCluster", "make_clusters"]
 
 
 @dataclass(frozen=True)
-class GeneratedCluster:
+class GeneratedCluster(Made[ClusterParameters, ClusterProgram]):
     """One cluster: its folder, its files by name, and the programs that run on it."""
 
-    folder: Path
-    parameters: ClusterParameters
-    files: Mapping[str, str]
-    programs: tuple[ClusterProgram, ...]
-    top: Literal["cluster"] = "cluster"
+    top: ClassVar[Literal["cluster"]] = "cluster"
 
     @property
     def digest(self) -> str:
         """Names the state of its Verilog."""
         return cluster_digest(self.parameters)
 
-    def contents(self) -> Contents:
-        """All of its files."""
-        contents: Contents = dict(self.files)
-        for name, program in zip(program_names(self.programs), self.programs, strict=True):
-            files = cluster_program_files(name, program)
-            contents |= {f"programs/{file}": text for file, text in files.items()}
-            contents |= schedule_file(name, program.schedule)
-        return contents
+    def program_files(self, name: str, number: int) -> Mapping[str, str | bytes]:
+        """The program of a layer, as it is stored in DRAM."""
+        return cluster_program_files(name, self.programs[number])
 
-    def as_json(self) -> dict[str, object]:
-        """What was generated: files, parameters, layers."""
-        return {
-            "folder": str(self.folder),
-            "parameters": asdict(self.parameters),
-            "files": sorted(self.files),
-            "layers": [
-                {
-                    "layer": program.schedule.layer.name,
-                    "tcdm_bytes": program.placement.size,
-                    "program_bytes": 4 * len(program.words),
-                    "tiles": len(program.placement.walk.tiles),
-                }
-                for program in self.programs
-            ],
-        }
+    @property
+    def layers(self) -> list[dict[str, object]]:
+        """Bytes and tiles of each layer."""
+        return [
+            {
+                "layer": program.schedule.layer.name,
+                "tcdm_bytes": program.placement.size,
+                "program_bytes": 4 * len(program.words),
+                "tiles": len(program.placement.walk.tiles),
+            }
+            for program in self.programs
+        ]
 
 
 def make_clusters(works: Sequence[Work], folder: Path, *, keep_init: bool = False) -> list[GeneratedCluster]:

@@ -1,18 +1,23 @@
 """What HWCs and clusters have in common as generated files: one folder for each, programs and schedules in it."""
 
-from collections.abc import Callable, Hashable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from hwgen.api.progress import note
 from hwgen.api.work import Work
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.system import SystemParameters
 from hwgen.export.manifest import MANIFEST, Design, GeneratedLayer, write_generated
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["Compiled", "Contents", "Made", "grouped", "program_names", "schedule_file", "write_made"]
+__all__ = ["Compiled", "Contents", "Made", "grouped", "write_made"]
 
 HARDWARE = "hardware.yaml"
 BESIDE = (MANIFEST, HARDWARE)
@@ -29,32 +34,59 @@ class Compiled(Protocol):
         """What it runs."""
 
 
-class Made(Protocol):
-    """A design that is generated whole before any of it is written."""
+Program = TypeVar("Program", bound=Compiled)
+Parameters = TypeVar("Parameters", HwcParameters, ClusterParameters, SystemParameters)
+One = TypeVar("One")
+
+
+@dataclass(frozen=True)
+class Made(ABC, Generic[Parameters, Program]):
+    """One design that is generated whole before any of it is written: its folder, its files by name, its programs."""
+
+    folder: Path
+    parameters: Parameters
+    files: Mapping[str, str]
+    programs: tuple[Program, ...]
+    top: ClassVar[Literal["hwc", "cluster", "system"]]
+    """Its top module."""
 
     @property
-    def folder(self) -> Path:
-        """Where it is written."""
-
-    @property
-    def top(self) -> Literal["hwc", "cluster", "system"]:
-        """Its top module."""
-
-    @property
+    @abstractmethod
     def digest(self) -> str:
         """Names the state of its Verilog."""
 
+    @abstractmethod
+    def program_files(self, name: str, number: int) -> Mapping[str, str | bytes]:
+        """The files of the program of this number; they are called ``name``, before their suffix."""
+
     @property
-    def programs(self) -> Sequence[Compiled]:
-        """What runs on it."""
+    @abstractmethod
+    def layers(self) -> list[Any]:
+        """What ``hwgen generate --json`` prints of each program."""
+
+    @property
+    def sizes(self) -> dict[str, object]:
+        """What ``hwgen generate --json`` prints of the memories."""
+        return {}
 
     def contents(self) -> Contents:
-        """All of its files."""
+        """All of its files; schedules are among them, which ``predict`` and ``cosim`` can read again."""
+        contents: Contents = dict(self.files)
+        schedules = [program.schedule for program in self.programs]
+        for number, name in enumerate(file_names([schedule.layer.name for schedule in schedules])):
+            contents |= {f"programs/{file}": text for file, text in self.program_files(name, number).items()}
+            contents[f"schedules/{name}.yaml"] = dump_yaml(schedules[number].as_data())
+        return contents
 
-
-Program = TypeVar("Program", bound=Compiled)
-Parameters = TypeVar("Parameters", bound=Hashable)
-One = TypeVar("One")
+    def as_json(self) -> dict[str, object]:
+        """What was generated: bytes of its memories, parameters, files, layers."""
+        return {
+            "folder": str(self.folder),
+            **self.sizes,
+            "parameters": asdict(self.parameters),
+            "files": sorted(self.files),
+            "layers": self.layers,
+        }
 
 
 def grouped(
@@ -84,7 +116,7 @@ def grouped(
     return generated
 
 
-def write_made(works: Sequence[Work], folder: Path, made: Sequence[Made]) -> None:
+def write_made(works: Sequence[Work], folder: Path, made: Sequence[Made[Any, Any]]) -> None:
     """Write all designs of some works, their hardware and the manifest; remove what an earlier call left."""
     contents: Contents = {}
     for one in made:
@@ -109,16 +141,6 @@ def write_made(works: Sequence[Work], folder: Path, made: Sequence[Made]) -> Non
     stale = write_generated(folder, designs, contents)
     if stale:
         note(f"{folder}: removed {len(stale)} files of an earlier run, such as {stale[0]}")
-
-
-def program_names(programs: Sequence[Compiled]) -> list[str]:
-    """What the files of the layers of a design are called, before their suffix."""
-    return file_names([program.schedule.layer.name for program in programs])
-
-
-def schedule_file(name: str, schedule: Schedule) -> Contents:
-    """The schedule of a layer, so that ``predict`` and ``cosim`` can read it again."""
-    return {f"schedules/{name}.yaml": dump_yaml(schedule.as_data())}
 
 
 def _require_names(work: Work) -> None:

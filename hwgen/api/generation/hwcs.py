@@ -1,11 +1,11 @@
 """HWCs as files: Verilog, register map, and the run-time program of each layer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
-from hwgen.api.generation.folders import Contents, grouped, program_names, schedule_file
+from hwgen.api.generation.folders import Made, grouped
 from hwgen.api.operands import Operands, read_operands
 from hwgen.api.work import Work
 from hwgen.arch.hwc import HwcParameters
@@ -18,15 +18,11 @@ __all__ = ["GeneratedHwc", "make_hardware"]
 
 
 @dataclass(frozen=True)
-class GeneratedHwc:
+class GeneratedHwc(Made[HwcParameters, Program]):
     """One HWC: its folder, its files by name, the programs that run on it, and the operands of some of them."""
 
-    folder: Path
-    parameters: HwcParameters
-    files: Mapping[str, str]
-    programs: tuple[Program, ...]
     operands: tuple[Operands, ...]
-    top: Literal["hwc"] = "hwc"
+    top: ClassVar[Literal["hwc"]] = "hwc"
 
     @property
     def digest(self) -> str:
@@ -38,26 +34,19 @@ class GeneratedHwc:
         """Bytes that the I, W and O memories of the Verilog hold."""
         return storage(self.parameters)["memories"]
 
-    def contents(self) -> Contents:
-        """All of its files."""
-        contents: Contents = dict(self.files)
-        names = program_names(self.programs)
-        for name, program, operands in zip(names, self.programs, self.operands, strict=True):
-            files = program_files(name, program, operands)
-            contents |= {f"programs/{file}": text for file, text in files.items()}
-            contents |= schedule_file(name, program.schedule)
-        return contents
+    @property
+    def sizes(self) -> dict[str, object]:
+        """Bytes of each memory, and of all that are allocated to operands."""
+        return {"allocated_bytes": sum(self.memories.values()), **storage(self.parameters)}
 
-    def as_json(self) -> dict[str, object]:
-        """What was generated: bytes of each memory, files, layers."""
-        return {
-            "folder": str(self.folder),
-            "allocated_bytes": sum(self.memories.values()),
-            **storage(self.parameters),
-            "parameters": asdict(self.parameters),
-            "files": sorted(self.files),
-            "layers": [program.schedule.layer.name for program in self.programs],
-        }
+    def program_files(self, name: str, number: int) -> Mapping[str, str | bytes]:
+        """The program of a layer, with its operands if they are given."""
+        return program_files(name, self.programs[number], self.operands[number])
+
+    @property
+    def layers(self) -> list[str]:
+        """The layers by name."""
+        return [program.schedule.layer.name for program in self.programs]
 
 
 def make_hardware(

@@ -1,11 +1,11 @@
 """Several clusters on one DRAM as files: Verilog, registers, and for each layer the program of every cluster."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
-from hwgen.api.generation.folders import Contents, grouped, program_names, schedule_file
+from hwgen.api.generation.folders import Made, grouped
 from hwgen.api.sharing import Sharing
 from hwgen.api.work import Work
 from hwgen.arch.system import SystemParameters
@@ -22,51 +22,40 @@ __all__ = ["GeneratedSystem", "make_systems"]
 
 
 @dataclass(frozen=True)
-class GeneratedSystem:
+class GeneratedSystem(Made[SystemParameters, SystemProgram]):
     """One system: its folder, its files by name, and the programs that run on it."""
 
-    folder: Path
-    parameters: SystemParameters
-    files: Mapping[str, str]
-    programs: tuple[SystemProgram, ...]
-    top: Literal["system"] = "system"
+    top: ClassVar[Literal["system"]] = "system"
 
     @property
     def digest(self) -> str:
         """Names the state of its Verilog."""
         return system_digest(self.parameters)
 
-    def contents(self) -> Contents:
-        """All of its files; the program of cluster n is in ``programs/LAYER.cluster<n>.*``."""
-        contents: Contents = dict(self.files)
-        for name, program in zip(program_names(self.programs), self.programs, strict=True):
-            for number, share in enumerate(program.programs):
-                files = cluster_program_files(name, share, number, program.layout)
-                contents |= {f"programs/{file}": text for file, text in files.items()}
-            contents |= schedule_file(name, program.schedule)
-        return contents
+    def program_files(self, name: str, number: int) -> Mapping[str, str | bytes]:
+        """The programs of a layer; that of cluster n is in ``LAYER.cluster<n>.*``."""
+        program, files = self.programs[number], dict[str, str | bytes]()
+        for cluster, share in enumerate(program.programs):
+            files |= cluster_program_files(name, share, cluster, program.layout)
+        return files
 
-    def as_json(self) -> dict[str, object]:
-        """What was generated: files, parameters, layers with what each cluster computes of them."""
-        return {
-            "folder": str(self.folder),
-            "parameters": asdict(self.parameters),
-            "files": sorted(self.files),
-            "layers": [
-                {
-                    "layer": program.schedule.layer.name,
-                    "dram_bytes": program.dram_size,
-                    "shares": [
-                        {
-                            "output_channels": [share.outputs, share.outputs + share.layer.output_channels],
-                            "output_rows": [share.rows, share.rows + share.layer.output_height],
-                        }
-                        for share in program.shares
-                    ],
-                }
-                for program in self.programs
-            ],
-        }
+    @property
+    def layers(self) -> list[dict[str, object]]:
+        """Bytes of each layer, and what each cluster computes of it."""
+        return [
+            {
+                "layer": program.schedule.layer.name,
+                "dram_bytes": program.dram_size,
+                "shares": [
+                    {
+                        "output_channels": [share.outputs, share.outputs + share.layer.output_channels],
+                        "output_rows": [share.rows, share.rows + share.layer.output_height],
+                    }
+                    for share in program.shares
+                ],
+            }
+            for program in self.programs
+        ]
 
 
 def make_systems(
