@@ -15,7 +15,7 @@ of Section 2.3), made exact at edges and for strides. One feature or weight is o
   that uses it. It is written once, unless its map is in DRAM anyway.
 - *Weights* are resident (all on chip for good, no traffic) or fetched once for each stack (on chip while it runs).
 
-`hwgen.model.pipeline.walk` computes the same pixel by pixel and is the reference for this file.
+`tests.oracles.stack_walk` computes the same pixel by pixel and is the reference for this file.
 """
 
 from collections.abc import Mapping

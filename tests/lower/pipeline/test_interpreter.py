@@ -12,7 +12,6 @@ from hwgen.ir.document import InputError
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.layer_set import Network
 from hwgen.ir.resolution import at_resolution
-from hwgen.lower.pipeline.interpreter import Memory, ProgramError, interpret
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
@@ -20,6 +19,7 @@ from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Graph, Span
 from hwgen.readers.layer_sets import load_layer_set
+from tests.oracles.pipeline_interpreter import Memory, ProgramError, interpret
 from tests.random.networks import random_network, random_skips
 
 

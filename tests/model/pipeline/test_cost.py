@@ -9,8 +9,8 @@ from hwgen.ir.layer_set import Network
 from hwgen.ir.resolution import at_resolution
 from hwgen.model.pipeline.cost import Stack, Traffic, boundaries, layer_by_layer, stack_cost
 from hwgen.model.pipeline.graph import Edge, FeatureMap, Graph, Span
-from hwgen.model.pipeline.walk import walk_stack
 from hwgen.readers.layer_sets import load_layer_set
+from tests.oracles.stack_walk import walk_stack
 from tests.random.networks import random_network
 
 CHUNKS, PER_CHUNK = 4, 120
