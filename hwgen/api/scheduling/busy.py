@@ -20,8 +20,8 @@ from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.model.nest.one_level import predict
 from hwgen.search.hwc.layer_fronts import Choice
+from hwgen.search.hwc.utilisation import MOST_HARDWARE, plan_hwcs
 from hwgen.search.hwc.utilisation import Plan as Choices
-from hwgen.search.hwc.utilisation import plan_per_layer, plan_shared
 
 __all__ = ["BusyPlan", "lanes_of", "plan_busy"]
 
@@ -146,12 +146,12 @@ def plan_busy(
     if not 0 <= min_utilisation <= 1:
         raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
     note(f"searching {'one HWC' if one_for_all else 'HWCs'} of {sizes[0]} bytes for {len(coverage.layers)} layers")
-    search = plan_shared if one_for_all else plan_per_layer
-    choices = search(
+    choices = plan_hwcs(
         coverage.layers,
         sizes[0],
         min_utilisation,
         DEFAULT_RATIO if max_ratio is None else max_ratio,
+        most_hardware=1 if one_for_all else MOST_HARDWARE,
         lanes=shape,
         multipliers=multipliers or MULTIPLIERS,
         store=store,

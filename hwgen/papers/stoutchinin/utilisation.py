@@ -14,7 +14,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.papers.stoutchinin.rows import HWC_BYTES, Search
 from hwgen.search.core.batch import Request, search_layers
-from hwgen.search.hwc.utilisation import plan_shared
+from hwgen.search.hwc.utilisation import plan_hwcs
 from hwgen.studies.regress.published_nests import FIG8
 
 __all__ = ["DEMAND", "LANES_CHOSEN", "BusyLanes", "CyclesOf", "busy_lanes"]
@@ -64,7 +64,7 @@ def busy_lanes(layers: Sequence[Layer], how: Search, cycles_of: CyclesOf) -> lis
 
 def _chosen(layers: Sequence[Layer], how: Search, cycles_of: CyclesOf) -> dict[str, float]:
     try:
-        plan = plan_shared(layers, HWC_BYTES, DEMAND, MOST_RATIO, lanes=LANES_CHOSEN, store=how.store, jobs=how.jobs)
+        plan = plan_hwcs(layers, HWC_BYTES, DEMAND, MOST_RATIO, lanes=LANES_CHOSEN, store=how.store, jobs=how.jobs)
     except InputError:
         return {}
     found = {}

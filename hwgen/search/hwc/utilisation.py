@@ -1,20 +1,20 @@
 """Schedules and HWCs of high utilisation: the least traffic whose estimated utilisation meets a demand.
 
 A choice is a shape of the lanes, an order (`hwgen.search.hwc.canonical`) and a division of the budget, which make an
-HWC, and for each layer the steps of its tile loops. `shared` chooses one HWC for all layers, `per_layer` a few, each
-layer running on the one that suits it.
+HWC, and for each layer the steps of its tile loops. One HWC is chosen for all layers, or a few, each layer running on
+the one that suits it.
 
 *What is proven*: counts and memories are exact. For one HWC, each layer's front of traffic and cycles covers every
-schedule of the canonical orders whose steps are the least multiples of the lanes for their numbers of tiles. *What is
-not proven*: cycles are estimates; other orders and steps may be better; the choice of the HWCs of `per_layer` is
-greedy. One price for idle lanes trades utilisation for traffic in all layers, so that on the fronts of the chosen
-HWCs the total traffic is the least for the mean utilisation that it reaches. The remaining surplus of utilisation is
-traded layer by layer.
+schedule of the canonical orders whose steps are the least multiples of the lanes for their numbers of tiles. *What
+is not proven*: cycles are estimates; other orders and steps may be better; the choice of several HWCs is greedy.
+One price for idle lanes trades utilisation for traffic in all layers, so that on the fronts of the chosen HWCs the
+total traffic is the least for the mean utilisation that it reaches. The remaining surplus of utilisation is traded
+layer by layer.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,15 +29,15 @@ from hwgen.ir.schedule import Schedule
 from hwgen.model.nest.one_level import predict
 from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.hwc.canonical import orders_for
-from hwgen.search.hwc.layer_fronts import Choice, LayerFronts
+from hwgen.search.hwc.layer_fronts import Choice, LayerFronts, Point
 from hwgen.tools.kept import sealed_document
 
-__all__ = ["ENGINE", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
+__all__ = ["ENGINE", "MOST_HARDWARE", "Plan", "plan_hwcs"]
 
 ENGINE = 7
 """Number of this engine; plans that another number stored are not used again."""
 MOST_HARDWARE = 20
-"""HWCs that `per_layer` chooses at most."""
+"""HWCs that are chosen at most where each layer may have its own."""
 
 
 @dataclass(frozen=True)
@@ -78,54 +78,19 @@ def _name(hardware: Hardware) -> str:
     return hardware.name
 
 
-def per_layer(
+def plan_hwcs(
     layers: Sequence[Layer],
     budget: int,
     min_utilisation: float,
     max_ratio: float,
     *,
-    lanes: Lanes | None = None,
-    multipliers: int = LANES,
-    store: Path | None = None,
-    jobs: int | None = None,
-) -> list[tuple[Schedule, Hardware]]:
-    """A schedule and an HWC for each layer: `plan_per_layer` without its figures."""
-    plan = plan_per_layer(
-        layers, budget, min_utilisation, max_ratio, lanes=lanes, multipliers=multipliers, store=store, jobs=jobs
-    )
-    return [(choice.schedule, choice.hardware) for choice in plan.choices]
-
-
-def shared(
-    layers: Sequence[Layer],
-    budget: int,
-    min_utilisation: float,
-    max_ratio: float,
-    *,
-    lanes: Lanes | None = None,
-    multipliers: int = LANES,
-    store: Path | None = None,
-    jobs: int | None = None,
-) -> tuple[Hardware, list[Schedule]]:
-    """One HWC and a schedule for each layer: `plan_shared` without its figures."""
-    plan = plan_shared(
-        layers, budget, min_utilisation, max_ratio, lanes=lanes, multipliers=multipliers, store=store, jobs=jobs
-    )
-    return plan.choices[0].hardware, [choice.schedule for choice in plan.choices]
-
-
-def plan_per_layer(
-    layers: Sequence[Layer],
-    budget: int,
-    min_utilisation: float,
-    max_ratio: float,
-    *,
+    most_hardware: int = 1,
     lanes: Lanes | None = None,
     multipliers: int = LANES,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> Plan:
-    """A plan with at most `MOST_HARDWARE` HWCs of ``budget`` bytes for all layers.
+    """A plan with one HWC of ``budget`` bytes for all layers, or with several.
 
     Parameters
     ----------
@@ -137,6 +102,8 @@ def plan_per_layer(
         The least mean of the layers' estimated utilisations, 0 to 1.
     max_ratio
         The most traffic of all layers, relative to that of the best schedules without hardware.
+    most_hardware
+        HWCs at most; `MOST_HARDWARE` where each layer may have its own.
     lanes
         The shape of the lanes; if left out, any that `hwgen.search.core.lane_shapes` has for ``multipliers``.
     multipliers
@@ -148,46 +115,11 @@ def plan_per_layer(
 
     Raises `InputError` if no choice that was searched satisfies both.
     """
-    return _plan(layers, budget, min_utilisation, max_ratio, lanes, multipliers, MOST_HARDWARE, store, jobs)
-
-
-def plan_shared(
-    layers: Sequence[Layer],
-    budget: int,
-    min_utilisation: float,
-    max_ratio: float,
-    *,
-    lanes: Lanes | None = None,
-    multipliers: int = LANES,
-    store: Path | None = None,
-    jobs: int | None = None,
-) -> Plan:
-    """One HWC of ``budget`` bytes for all layers; parameters as those of `plan_per_layer`."""
-    return _plan(layers, budget, min_utilisation, max_ratio, lanes, multipliers, 1, store, jobs)
-
-
-# --- the plan ---
-
-
-def _plan(
-    layers: Sequence[Layer],
-    budget: int,
-    min_utilisation: float,
-    max_ratio: float,
-    lanes: Lanes | None,
-    multipliers: int,
-    most_hardware: int,
-    store: Path | None,
-    jobs: int | None,
-) -> Plan:
     if not 0 <= min_utilisation <= 1:
         raise InputError(f"utilisation: expected 0 to 1, got {min_utilisation}")
     if not layers:
         raise InputError("utilisation: expected at least one layer")
-    distinct: dict[str, Layer] = {}
     keys = [json.dumps(layer.shape_data, sort_keys=True) for layer in layers]
-    for key, layer in zip(keys, layers, strict=True):
-        distinct.setdefault(key, layer)
     request = json.dumps(
         {
             "engine": ENGINE,
@@ -206,20 +138,28 @@ def _plan(
     kept = None if file is None else _kept(file, request, layers)
     if kept is not None:
         return kept
+    distinct: dict[str, Layer] = {}
+    for key, layer in zip(keys, layers, strict=True):
+        distinct.setdefault(key, layer)
     few = list(distinct.values())
     weights = np.array([float(keys.count(key)) for key in distinct])
     shapes = [lanes] if lanes else lane_shapes(few, multipliers, budget)
     fronts = LayerFronts.of(few, weights, budget, shapes, everywhere=most_hardware == 1, jobs=jobs)
     chosen = fronts.choose(min_utilisation, max_ratio, most_hardware)
-    by_key = dict(zip(distinct, chosen, strict=True))
-    numbers = {at: number for number, at in enumerate(sorted({choice.hardware for choice in chosen}), 1)}
-    choices = []
-    for key, layer in zip(keys, layers, strict=True):
-        choices.append(fronts.choice(layer, by_key[key], numbers[by_key[key].hardware]))
-    plan = Plan(tuple(choices), int(fronts.free_bytes))
+    plan = _plan(fronts, layers, keys, dict(zip(distinct, chosen, strict=True)))
     if file is not None:
         write_atomically(file, _text(request, plan))
     return plan
+
+
+def _plan(fronts: LayerFronts, layers: Sequence[Layer], keys: Sequence[str], chosen: Mapping[str, Point]) -> Plan:
+    """The plan of what was chosen for each key, of which every layer has one."""
+    numbers = {at: number for number, at in enumerate(sorted({one.hardware for one in chosen.values()}), 1)}
+    choices = [
+        fronts.choice(layer, chosen[key], numbers[chosen[key].hardware])
+        for key, layer in zip(keys, layers, strict=True)
+    ]
+    return Plan(tuple(choices), int(fronts.free_bytes))
 
 
 # --- files ---

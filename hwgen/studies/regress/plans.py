@@ -23,7 +23,7 @@ from hwgen.search.core.optimal import Balance
 from hwgen.search.hwc.balanced import BalancedRequest
 from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared
 from hwgen.search.hwc.canonical import order_from_text
-from hwgen.search.hwc.utilisation import per_layer, shared
+from hwgen.search.hwc.utilisation import MOST_HARDWARE, plan_hwcs
 from hwgen.studies.regress.goals import TRAFFIC_FIRST, Goal, Kind, demanded, goal_of
 from hwgen.studies.regress.published_nests import FIG8, hwce, hwce_stripe
 from hwgen.tools.cache import digest_of, sources_digest
@@ -201,10 +201,7 @@ Weighed = tuple[list[Entry], dict[str, Balance]]
 
 def _shared(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
     if wanted.utilisation is not None:
-        hardware, schedules = shared(
-            layers, wanted.budget, wanted.utilisation, wanted.ratio, multipliers=wanted.multipliers, jobs=1
-        )
-        return [Entry(schedule, hardware) for schedule in schedules], {}
+        return _busy(layers, wanted, wanted.utilisation, 1), {}
     budget, lanes, order = wanted.budget, wanted.lanes, wanted.items
     if wanted.slack is None:
         best = least_shared(layers, budget, lanes, multipliers=wanted.multipliers, order=order)
@@ -217,14 +214,22 @@ def _shared(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
 def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
     budget = wanted.budget
     if wanted.utilisation is not None:
-        chosen = per_layer(layers, budget, wanted.utilisation, wanted.ratio, multipliers=wanted.multipliers, jobs=1)
-        return [Entry(schedule, hardware) for schedule, hardware in chosen], {}
+        return _busy(layers, wanted, wanted.utilisation, MOST_HARDWARE), {}
     number = None if wanted.lanes or wanted.multipliers == LANES else wanted.multipliers
     own = Hardware(name="per_layer", lanes=wanted.lanes, multipliers=number, budget=budget, order=wanted.items)
     request = Request((budget,), own) if wanted.slack is None else BalancedRequest((budget,), own, slack=wanted.slack)
     found = [results[0] for results in search_layers(layers, request, jobs=1)]
     balances = {layer.name: one.balance for layer, one in zip(layers, found, strict=True) if one.balance is not None}
     return [Entry(result.schedule, None) for result in found], balances
+
+
+def _busy(layers: Sequence[Layer], wanted: Configuration, utilisation: float, most_hardware: int) -> list[Entry]:
+    """The schedules of least traffic at a mean utilisation, on at most so many HWCs."""
+    plan = plan_hwcs(
+        layers, wanted.budget, utilisation, wanted.ratio, most_hardware=most_hardware,
+        multipliers=wanted.multipliers, jobs=1,
+    )  # fmt: skip
+    return [Entry(choice.schedule, choice.hardware) for choice in plan.choices]
 
 
 def _published(layers: Sequence[Layer], budget: int) -> tuple[list[Entry], dict[str, str]]:

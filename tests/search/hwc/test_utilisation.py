@@ -25,7 +25,7 @@ from hwgen.search.hwc.canonical import (
     splits_of,
 )
 from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
-from hwgen.search.hwc.utilisation import Plan, per_layer, plan_per_layer, plan_shared, shared
+from hwgen.search.hwc.utilisation import MOST_HARDWARE, Plan, plan_hwcs
 
 BUDGET = 512
 SHAPES = (Lanes(m=8, x=2), Lanes(m=4, y=2, x=2), Lanes(y=4, x=4), Lanes(x=16), Lanes(m=16))
@@ -92,7 +92,7 @@ def test_one_layer_never_moves_more_than_the_best_of_brute_force(seed: int) -> N
     for demand in (0.1, 0.2, 0.4, 0.6, 0.8):
         expected = min((traffic for traffic, busy in everything if busy >= demand * 1.0006), default=None)
         try:
-            plan = plan_shared([layer], BUDGET, demand, 100, lanes=lanes, jobs=1)  # type: ignore[arg-type]
+            plan = plan_hwcs([layer], BUDGET, demand, 100, lanes=lanes, jobs=1)  # type: ignore[arg-type]
         except InputError:
             assert expected is None
             continue
@@ -127,8 +127,8 @@ def test_more_utilisation_takes_no_less_traffic_and_one_hwc_for_all_no_less_than
     layers = some_layers()
     traffic = []
     for demand in (0.3, 0.5):
-        several = plan_per_layer(layers, BUDGET, demand, 10, lanes=Lanes(m=8, x=2), jobs=1)
-        one = plan_shared(layers, BUDGET, demand, 10, lanes=Lanes(m=8, x=2), jobs=1)
+        several = plan_hwcs(layers, BUDGET, demand, 10, most_hardware=MOST_HARDWARE, lanes=Lanes(m=8, x=2), jobs=1)
+        one = plan_hwcs(layers, BUDGET, demand, 10, lanes=Lanes(m=8, x=2), jobs=1)
         check(several, layers, demand)
         check(one, layers, demand)
         assert len(one.hardware) == 1
@@ -140,44 +140,48 @@ def test_more_utilisation_takes_no_less_traffic_and_one_hwc_for_all_no_less_than
 
 def test_any_shape_does_no_worse_than_one_and_jobs_change_nothing() -> None:
     layers = some_layers()[:2]
-    free = plan_shared(layers, BUDGET, 0.3, 10, jobs=2)
-    assert free.choices == plan_shared(layers, BUDGET, 0.3, 10, jobs=1).choices
+    free = plan_hwcs(layers, BUDGET, 0.3, 10, jobs=2)
+    assert free.choices == plan_hwcs(layers, BUDGET, 0.3, 10, jobs=1).choices
     check(free, layers, 0.3)
-    assert free.total_bytes <= plan_shared(layers, BUDGET, 0.3, 10, lanes=Lanes(m=8, x=2), jobs=1).total_bytes
+    assert free.total_bytes <= plan_hwcs(layers, BUDGET, 0.3, 10, lanes=Lanes(m=8, x=2), jobs=1).total_bytes
 
 
 def test_a_plan_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layers = some_layers()[:2]
-    lanes = Lanes(m=8, x=2)
-    first = per_layer(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
-    machine, schedules = shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
+
+    def plan(most_hardware: int) -> Plan:
+        return plan_hwcs(
+            layers, BUDGET, 0.3, 10, most_hardware=most_hardware, lanes=Lanes(m=8, x=2), store=tmp_path, jobs=1
+        )
+
+    several, one = plan(MOST_HARDWARE), plan(1)
     assert len(list(tmp_path.iterdir())) == 2
     monkeypatch.setattr(hwgen.search.hwc.layer_fronts, "_front", None)
-    assert per_layer(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1) == first  # type: ignore[arg-type]
-    assert shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1) == (machine, schedules)  # type: ignore[arg-type]
+    assert plan(MOST_HARDWARE) == several
+    assert plan(1) == one
     for file in tmp_path.iterdir():
         file.write_text("{}")
     with pytest.raises(TypeError):
-        shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
+        plan(1)
 
 
 def test_what_cannot_be_reached_is_said() -> None:
     layers = some_layers()[:1]
     with pytest.raises(InputError, match=r"^utilisation: expected 0 to 1, got 1\.5$"):
-        plan_shared(layers, BUDGET, 1.5, 2)
+        plan_hwcs(layers, BUDGET, 1.5, 2)
     with pytest.raises(InputError, match="utilisation: expected at least one layer"):
-        plan_shared([], BUDGET, 0.5, 2)
+        plan_hwcs([], BUDGET, 0.5, 2)
     with pytest.raises(InputError, match=r"^utilisation: no choice reaches 1 with 512 bytes; the highest mean found"):
-        plan_shared(layers, BUDGET, 1.0, 2, lanes=Lanes(m=8, x=2), jobs=1)
+        plan_hwcs(layers, BUDGET, 1.0, 2, lanes=Lanes(m=8, x=2), jobs=1)
     with pytest.raises(InputError, match=r"^utilisation: 0\.3 with 512 bytes takes [0-9.]+ times the least traffic"):
-        plan_shared(layers, BUDGET, 0.3, 1.0, lanes=Lanes(x=16), jobs=1)
+        plan_hwcs(layers, BUDGET, 0.3, 1.0, lanes=Lanes(x=16), jobs=1)
     with pytest.raises(InputError, match="small: utilisation: no schedule of the canonical orders fits"):
-        plan_shared([small_layer(Random(1))], 100, 0.1, 9, lanes=Lanes(m=8, x=2), jobs=1)
+        plan_hwcs([small_layer(Random(1))], 100, 0.1, 9, lanes=Lanes(m=8, x=2), jobs=1)
 
 
 def test_plans_are_for_as_many_multipliers_as_asked_for() -> None:
     layers = [small_layer(Random(seed), f"layer{seed}") for seed in range(2)]
-    plan = plan_shared(layers, 2048, 0.0, 9.0, multipliers=64, jobs=1)
+    plan = plan_hwcs(layers, 2048, 0.0, 9.0, multipliers=64, jobs=1)
     (hardware,) = plan.hardware
     assert hardware.shape.product == 64
     for choice in plan.choices:
