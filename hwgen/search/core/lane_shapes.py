@@ -24,17 +24,12 @@ from hwgen.arch.hwc import LANES, memory_units
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import Layer
 
-__all__ = ["MOST", "lane_shapes", "share_at_work"]
+__all__ = ["MOST", "lane_shapes"]
 
 MOST, WITH_CHANNELS = 12, 3
 """Shapes that are tried of more than `FEW` multipliers; those with lanes along c that are tried of fewer."""
 FEW = 16
 LARGEST_SHARE = 0.5
-
-
-def share_at_work(layer: Layer, lanes: Lanes) -> float:
-    """The share of the lanes that the innermost iterations of an uncut layer use, in the mean: at most 1."""
-    return prod(extent / (lanes.vectors(dim, extent) * lanes.along(dim)) for dim, extent in layer.extents.items())
 
 
 def lane_shapes(layers: Sequence[Layer], multipliers: int | None = None, budget: int | None = None) -> list[Lanes]:
@@ -65,6 +60,7 @@ def _shapes(layers: tuple[tuple[tuple[str, int], ...], ...], multipliers: int, b
 
 
 def _share(extents: tuple[tuple[str, int], ...], lanes: Lanes) -> float:
+    """The share of the lanes that the innermost iterations of an uncut layer use, in the mean: at most 1."""
     return prod(extent / (-(-extent // lanes.along(dim)) * lanes.along(dim)) for dim, extent in extents)
 
 

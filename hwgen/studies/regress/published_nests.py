@@ -1,15 +1,15 @@
-"""Published engines as nests: the loops of the HWC and of the HWCE (Stoutchinin et al. 2019), and no buffer at all.
+"""Published engines as nests: the loops of the HWC and of the HWCE (Stoutchinin et al. 2019).
 
 `predict` counts them, and an HWC of their loop order runs them, as any other nest.
 """
 
 from hwgen.ir.hardware import Order
 from hwgen.ir.lanes import ONE_LANE, Lanes
-from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.nest.one_level import predict
 
-__all__ = ["FIG8", "hwce", "hwce_stripe", "unbuffered"]
+__all__ = ["FIG8", "hwce", "hwce_stripe"]
 
 EIGHT_BITS = Bits()
 FIG8: Order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l")
@@ -46,9 +46,3 @@ def hwce_stripe(layer: Layer, budget: int, *, bits: Bits = EIGHT_BITS) -> int | 
         if predict(hwce(layer, stripe, bits=bits)).need_bytes.total <= budget:
             return stripe
     return None
-
-
-def unbuffered(layer: Layer, *, bits: Bits = EIGHT_BITS, lanes: Lanes = ONE_LANE) -> Schedule:
-    """The canonical nest (Fig. 2) without any local buffer: every lane vector fetches and writes all it touches."""
-    loops = tuple(Loop(dim, min(lanes.along(dim), layer.extents[dim])) for dim in DIMS)
-    return Schedule(layer=layer, bits=bits, nest=loops, lanes=lanes)

@@ -1,5 +1,7 @@
 """The shapes of the lanes that searches try."""
 
+from math import prod
+
 import pytest
 
 from hwgen.arch.hwc import memory_units
@@ -7,8 +9,13 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import Layer
-from hwgen.search.core.lane_shapes import MOST, WITH_CHANNELS, lane_shapes, share_at_work
+from hwgen.search.core.lane_shapes import MOST, WITH_CHANNELS, lane_shapes
 from hwgen.search.core.optimal import search
+
+
+def share_at_work(layer: Layer, lanes: Lanes) -> float:
+    """The share of the lanes that the innermost iterations of an uncut layer use, in the mean: at most 1."""
+    return prod(extent / (lanes.vectors(dim, extent) * lanes.along(dim)) for dim, extent in layer.extents.items())
 
 
 def layer_of(inputs: int, outputs: int, size: int, groups: int = 1) -> Layer:

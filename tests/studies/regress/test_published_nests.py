@@ -1,10 +1,11 @@
 """The nests of published engines, counted by hand and by the literal walk."""
 
 from hwgen.ir.counts import Access
-from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import Layer
+from hwgen.ir.lanes import ONE_LANE, Lanes
+from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.schedule import Loop, Schedule
 from hwgen.model.nest.one_level import PerOperand, predict
-from hwgen.studies.regress.published_nests import hwce, hwce_stripe, unbuffered
+from hwgen.studies.regress.published_nests import hwce, hwce_stripe
 from tests.oracles.nest_walk import walk
 
 SMALL = Layer(
@@ -40,10 +41,16 @@ def test_hwce_does_not_fit_the_layers_that_the_paper_leaves_out() -> None:
     assert predict(hwce(first)).need_bytes.total > 1024
 
 
+def unbuffered(lanes: Lanes = ONE_LANE) -> Schedule:
+    """The canonical nest (Fig. 2) without any local buffer: every lane vector fetches and writes all it touches."""
+    loops = tuple(Loop(dim, min(lanes.along(dim), SMALL.extents[dim])) for dim in DIMS)
+    return Schedule(layer=SMALL, nest=loops, lanes=lanes)
+
+
 def test_without_buffers_every_operation_moves_everything() -> None:
-    counts = predict(unbuffered(SMALL)).counts
+    counts = predict(unbuffered()).counts
     assert counts["tcdm", "I", "read"] == counts["tcdm", "W", "read"] == Access(SMALL.macs, SMALL.macs, SMALL.macs)
     assert counts["tcdm", "O", "write_partial"].elements == 6 * 36 * (4 * 9 - 1)
-    lanes = predict(unbuffered(SMALL, lanes=Lanes(x=16)))
+    lanes = predict(unbuffered(lanes=Lanes(x=16)))
     assert lanes.counts["tcdm", "W", "read"].elements == SMALL.macs // 6
     assert lanes.iterations == SMALL.macs // 6
