@@ -34,8 +34,9 @@ class MachineForecast:
     layers : the nodes that run on it, in order.
     host : names of the nodes that do not, and why; views, which are nothing, are left out.
     cycles : of all programs, without what the host does.
-    bytes : at the DRAM of a cluster, programs included; between an HWC and its memory.
-    energy : pJ of all accesses and multiply-accumulates.
+    memory : whose bytes are counted: ``dram`` of a cluster, programs included; ``tcdm``, what an HWC works on.
+    bytes : there.
+    energy : pJ of all accesses and multiply-accumulates; of an HWC without what fills its memory.
     mhz : a clock, for images a second.
     """
 
@@ -45,6 +46,7 @@ class MachineForecast:
     host: Mapping[str, str]
     programs: int
     cycles: int
+    memory: str
     bytes: int
     energy: float
     mhz: float | None = None
@@ -73,6 +75,7 @@ class MachineForecast:
             "programs": self.programs,
             "cycles": self.cycles,
             "utilisation": self.utilisation,
+            "memory": self.memory,
             "bytes": self.bytes,
             "energy": self.energy,
             "mhz": self.mhz,
@@ -103,7 +106,7 @@ class NetworkForecast(Answer):
         """One row for each hardware."""
         return [
             {"hardware": one.name, "multipliers": one.multipliers, "cycles": one.cycles,
-             "utilisation": one.utilisation, "bytes": one.bytes, "energy": one.energy,
+             "utilisation": one.utilisation, "memory": one.memory, "bytes": one.bytes, "energy": one.energy,
              "images_a_second": one.images_a_second, "on_the_host": len(one.host)}
             for one in self.machines
         ]  # fmt: skip
@@ -159,8 +162,8 @@ class ForecastRequest:
         return MachineForecast(
             machine.name, multipliers, tuple(node for one in each for node in one.nodes),
             {node.name: place.reasons.get(node.name, "") for node in nodes}, programs,
-            round(sum(one.cycles for one in each)), sum(one.bytes for one in each),
-            sum(one.energy for one in each), self.mhz,
+            round(sum(one.cycles for one in each)), "tcdm" if machine.cluster is None else "dram",
+            sum(one.bytes for one in each), sum(one.energy for one in each), self.mhz,
         )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def test_nodes_and_a_run_of_several_images(run: Run, model: Path, tmp_path: Path
 def test_layers_and_what_to_type(run: Run, model: Path) -> None:
     layers = run("layers", model, "--json").json["layers"]
     assert [layer["op"] for layer in layers if layer["macs"]] == ["conv", "fc"]
-    refused(run("predict", model), "expected YAML, got a TFLite model", "hwgen schedule MODEL.tflite -o DIR")
+    refused(run("predict", model), "--hardware: expected a hardware file", f"hwgen schedule {model.name} -o DIR")
 
 
 @pytest.mark.nightly
