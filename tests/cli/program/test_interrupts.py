@@ -141,3 +141,31 @@ def test_nothing_outlives_it(tmp_path: Path, blow: signal.Signals) -> None:
     while folder.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not folder.exists()
+
+
+UNHEARD = """
+import signal, time
+from threading import Thread
+from hwgen.cli.program.interrupts import interruptible
+
+def comes():
+    time.sleep(0.5)
+    signal.pthread_kill(waits.ident, signal.SIGTERM)
+
+with interruptible():
+    try:
+        waits = Thread(target=time.sleep, args=(30,), daemon=True)
+        waits.start()
+        Thread(target=comes).start()
+        waits.join()
+    except KeyboardInterrupt:
+        print("heard")
+"""
+"""A signal comes in another thread, and the main thread sleeps on: as where it comes just before it sleeps."""
+
+
+def test_one_that_does_not_wake_the_main_thread_comes_again() -> None:
+    began = time.monotonic()
+    answer = subprocess.run([sys.executable, "-c", UNHEARD], capture_output=True, text=True, check=False, timeout=60)
+    assert (answer.stdout, answer.stderr) == ("heard\n", "")
+    assert time.monotonic() - began < 20
