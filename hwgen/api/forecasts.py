@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -129,8 +130,8 @@ class ForecastRequest:
     @call
     def answer(self) -> NetworkForecast:
         """Plan the network on each hardware."""
-        if self.mhz is not None and self.mhz <= 0:
-            raise InputError(f"--mhz: expected above 0, got {self.mhz:g}")
+        if self.mhz is not None and not 0 < self.mhz < inf:
+            raise InputError(f"--mhz: expected a number above 0, got {self.mhz:g}")
         found: dict[str, Hardware] = {}
         for one in self.machines:
             machine = hardware(one)
@@ -174,7 +175,7 @@ def forecast(
     resident: bool = False,
     mhz: float | None = None,
 ) -> NetworkForecast:
-    """Predict what a quantised network takes on hardware, without a simulation; the same as a run would measure.
+    """Predict what a quantised network takes on hardware, without a simulation: what a run compares with its counts.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import frontier
 from hwgen.search.objectives.of_hwc import hwc_objective
 
-__all__ = ["InnerGoal", "InnerNests", "of_two_tiles"]
+__all__ = ["InnerGoal", "InnerNests", "memories_for"]
 
 InnerGoal = Literal["traffic", "cycles"]
 Floats = NDArray[np.float64]
@@ -185,9 +185,10 @@ class InnerNests:
         return usable
 
 
-def of_two_tiles(hardware: Hardware) -> Hardware:
-    """The hardware with half of O's memory, so that the whole has room for a tile beside one that is drained."""
+def memories_for(hardware: Hardware) -> list[Hardware]:
+    """The hardware for which nests are searched: first with half of O's memory where that is given, so that the whole
+    has room for a tile beside one that is drained; then as it is."""
     buffers = hardware.buffers
     if buffers is None:
-        return hardware
-    return hardware.model_copy(update={"buffers": {**buffers, "O": buffers["O"] // 2}})
+        return [hardware]
+    return [hardware.model_copy(update={"buffers": {**buffers, "O": buffers["O"] // 2}}), hardware]

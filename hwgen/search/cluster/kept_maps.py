@@ -8,7 +8,7 @@ order of an estimate; the exact model of the program times the best.
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import inf, prod
@@ -19,7 +19,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Schedule
 from hwgen.model.cluster.residence import Residence
-from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests, of_two_tiles
+from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests, memories_for
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of
 from hwgen.search.core.settings import Slices
@@ -41,9 +41,10 @@ Cycles = Callable[[Schedule], float]
 
 @dataclass(frozen=True)
 class _Plan:
-    """A layer in some form, loops around a tile, its steps, its spread, and a first estimate of its cycles."""
+    """What nests of a layer in some form are searched with, loops around a tile, its steps, its spread, and a first
+    estimate of its cycles."""
 
-    layer: Layer
+    inner: Sequence[InnerNests]
     loops: OuterLoops
     steps: dict[Dim, int]
     spread: Spread
@@ -75,11 +76,11 @@ def search_with_kept_maps(
     plans = [
         plan
         for form in forms_of(layer.of_network, hardware.shape, laid_out=laid_out)
-        for plan in _plans(form, hardware, residence)
+        for plan in _plans(form, hardware, residence, bits)
     ]
     known: list[tuple[float, Schedule]] = []
     for plan in sorted(plans, key=lambda plan: plan.estimate)[:MOST_TILES]:
-        for schedule in _nests(plan, hardware, bits):
+        for schedule in _nests(plan):
             try:
                 known.append((estimate(schedule), schedule))
             except InputError:
@@ -87,8 +88,9 @@ def search_with_kept_maps(
         if len(known) >= MOST_ESTIMATED:
             break
     best, least, tried = None, inf, 0
-    for schedule in [*([] if found is None else [found]), *(one for _, one in sorted(known, key=lambda one: one[0]))]:
-        if tried > MOST_JUDGED:
+    first = [] if found is None else [found]
+    for schedule in [*first, *(one for _, one in sorted(known, key=lambda one: one[0]))]:
+        if tried == MOST_JUDGED + len(first):
             break
         try:
             cycles = timed(schedule)
@@ -100,8 +102,9 @@ def search_with_kept_maps(
     return best
 
 
-def _plans(layer: Layer, hardware: Hardware, residence: Residence) -> Iterator[_Plan]:
+def _plans(layer: Layer, hardware: Hardware, residence: Residence, bits: Bits) -> Iterator[_Plan]:
     """The spread tiles."""
+    nests = [InnerNests(layer, one, bits) for one in memories_for(hardware)]
     cluster, target = hardware.cluster or Cluster(), Target.of(hardware)
     extents, slices = layer.extents, Slices(layer, target.settings)
     beat = beat_bytes(cluster.axi_bits)
@@ -120,7 +123,7 @@ def _plans(layer: Layer, hardware: Hardware, residence: Residence) -> Iterator[_
         loops = OuterLoops(dims, (filters, rows), (1 if outer == 1 else 0, 0, 1))
         for spread in spreads_of(steps, cluster.hwcs, slices):
             work = busiest_iterations(layer, steps, spread, target) * taps + TILE_CYCLES * tiles
-            yield _Plan(layer, loops, steps, spread, max(work, moved["I"] + moved["W"]) + sum(first.values()))
+            yield _Plan(nests, loops, steps, spread, max(work, moved["I"] + moved["W"]) + sum(first.values()))
 
 
 def _cuts(unit: int, extent: int) -> list[int]:
@@ -132,11 +135,10 @@ def _cuts(unit: int, extent: int) -> list[int]:
     return sorted(steps, reverse=True)
 
 
-def _nests(plan: _Plan, hardware: Hardware, bits: Bits) -> Iterator[Schedule]:
+def _nests(plan: _Plan) -> Iterator[Schedule]:
     """The nests of the HWCs, each once."""
     known = set()
-    for one, goal in product((of_two_tiles(hardware), hardware), GOALS):
-        nests = InnerNests(plan.layer, one, bits)
+    for nests, goal in product(plan.inner, GOALS):
         for spills in (True, False):
             best = nests.best(plan.loops, plan.steps, plan.spread, spills=spills, goal=goal, vectors=True)
             if best is not None and best[0].nest not in known:

@@ -31,7 +31,7 @@ from hwgen.model.cycle_bound import cycle_bound
 from hwgen.search.cluster.best_form import in_best_cluster_form
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
-from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests, of_two_tiles
+from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests, memories_for
 from hwgen.search.cluster.optimal import ClusterResult, Judge
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
@@ -94,7 +94,7 @@ class _Search:
         self._levels = CostLevels(
             layer, bits, self._cluster, self._target, objective, demand=None, max_tried=MAX_TRIED, spreads=True
         )
-        self._inner = [InnerNests(layer, one, bits) for one in (of_two_tiles(hardware), hardware)]
+        self._inner = [InnerNests(layer, one, bits) for one in memories_for(hardware)]
         timing = self._cluster.dram or Dram()
         self._a_byte = max(1 / beat_bytes(self._cluster.axi_bits), timing.block_cycles / BLOCK_BYTES)
 

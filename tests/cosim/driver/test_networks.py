@@ -214,10 +214,8 @@ def test_what_software_turns_is_laid_out(run: Run, tmp_path: Path) -> None:
     programs = json.loads((tmp_path / "rtl" / "programs" / "turned.json").read_text(encoding="utf-8"))["programs"]
     (given,) = programs[0]["inputs"]
     assert given["laid_out"]["shape"] == [1, 11, 13]
-    assert (
-        len(run("run", model, "--hardware", cluster, "--seed", "1", "-o", tmp_path / "ran", "--json").json["layers"])
-        == 1
-    )
+    ran = run("run", model, "--hardware", cluster, "--seed", "1", "-o", tmp_path / "ran", "--json")
+    assert (ran.status, ran.json["exact"]) == (0, True)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

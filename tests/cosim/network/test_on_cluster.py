@@ -78,7 +78,7 @@ def test_maps_that_fit_stay_in_the_tcdm(tmp_path: Path, hardware: Hardware) -> N
         assert (written > 0, name in plan.rooms.bases) == (kept.stored, kept.stored)
 
 
-@pytest.mark.parametrize("seed", [2, 10])  # behind a node of the vector unit, and behind layers
+@pytest.mark.parametrize("seed", [2, 10])  # after a node of the vector unit, and after a layer
 def test_weights_are_loaded_beside_the_layer_before(tmp_path: Path, hardware: Hardware, seed: int) -> None:
     _, plan = ran(seed, tmp_path, hardware, resident=True)
     assert plan is not None

@@ -57,7 +57,7 @@ def predict(
     two memory levels is counted at both, on the given cluster or on four HWCs, its program included. A depth-first
     solution: what each of its stacks holds, moves and takes. With --hierarchy: counts by the level that serves,
     what each level has to hold, and energy. Of a quantised model (ONNX, TFLite) a line for each hardware: what it
-    takes for one image, as `hwgen run` would measure it.
+    takes for one image, as `hwgen run` predicts it.
     """
     if len(schedules) == 1 and is_model(schedules[0]):
         others = {"--elements": elements, "--macs": macs, "--dram": dram, "--hierarchy": hierarchy, "--fills": fills}
