@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from types import NoneType, UnionType
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
@@ -35,6 +36,7 @@ class Command:
     """One command of ``hwgen``."""
 
     name: str
+    heading: str
     meaning: str
     arguments: tuple[Parameter, ...]
     options: tuple[Parameter, ...]
@@ -49,6 +51,7 @@ def commands() -> tuple[Command, ...]:
         found.append(
             Command(
                 entry.name,
+                entry.heading,
                 entry.summary,
                 tuple(one for one in parameters if not one.spellings),
                 tuple(one for one in parameters if one.spellings),
@@ -59,9 +62,13 @@ def commands() -> tuple[Command, ...]:
 
 def commands_page() -> str:
     """Every command with its arguments and options, as Markdown."""
-    rows = [[f"[`hwgen {one.name}`](#{one.name})", cell(one.meaning)] for one in commands()]
-    lines = ["# Commands", "", *table(["Command", "What it does"], rows), "", cell(str(app.info.epilog)), ""]
+    lines = ["# Commands", ""]
+    for heading, several in groupby(commands(), key=lambda one: one.heading):
+        rows = [[f"[`hwgen {one.name}`](#{one.name})", cell(one.meaning)] for one in several]
+        lines += [f"**{heading}**", "", *table(["Command", "What it does"], rows), ""]
     lines += [
+        cell(str(app.info.epilog)),
+        "",
         "With `--json`, where a command has it, standard output holds one JSON document and nothing else. Progress",
         "and messages go to standard error. Bad input ends with one line that names the file, the key and what was",
         "expected.",

@@ -38,15 +38,23 @@ def test_version_and_help(run: Run) -> None:
         assert run(command, "--help").status == 0
 
 
-def test_help_begins_with_what_is_used_every_day(run: Run) -> None:
-    """In one column, each command once, those of a heading together."""
+def test_help_begins_with_what_is_used_every_day(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one column, each command once, those of a heading together, on a terminal of 80 columns."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     shown = run("--help").out
+    assert max(map(len, shown.splitlines())) == 80
     listed = re.findall(r"^│ ([a-z][a-z-]*)  ", shown, re.MULTILINE)
     assert listed == list(COMMANDS)
-    assert listed[:7] == ["schedule", "predict", "cosim", "generate", "run", "sweep", "report"]
+    everyday = ["schedule", "predict", "cosim", "generate", "run", "choose", "sweep", "report"]
+    first = [name for name in everyday if name in COMMANDS]
+    assert listed[: len(first)] == first
     headings = [entry.heading for entry in COMMANDS.values()]
     assert [heading for heading, _ in groupby(headings)] == list(dict.fromkeys(headings))
+    assert list(dict.fromkeys(headings)) == ["Every day", "Inspect", "Hardware", "Study", "Housekeeping"]
     assert all(f"─ {heading} ─" in shown for heading in headings)
+    assert {name: entry.heading for name, entry in COMMANDS.items() if name in ("synth", "depth-first", "doctor")} == {
+        "synth": "Hardware", "depth-first": "Study", "doctor": "Housekeeping",
+    }  # fmt: skip
 
 
 def test_layers(run: Run) -> None:

@@ -71,13 +71,7 @@ class Entry:
         return self.name.replace("-", "_")
 
 
-EVERYDAY, INSPECT, HARDWARE, STUDY, UPKEEP = (
-    "Every day",
-    "What there is",
-    "Hardware and its programs",
-    "Publications and regressions",
-    "Upkeep",
-)
+EVERYDAY, INSPECT, HARDWARE, STUDY, UPKEEP = "Every day", "Inspect", "Hardware", "Study", "Housekeeping"
 STUDIES = "hwgen.studies"
 COMMANDS = {
     entry.name: entry
@@ -93,11 +87,11 @@ COMMANDS = {
         Entry("network", "network.network", INSPECT),
         Entry("sets", "builtin", INSPECT),
         Entry("hardware", "builtin", INSPECT),
-        Entry("design", "design", HARDWARE),
         Entry("synth", "synth", HARDWARE),
+        Entry("design", "design", HARDWARE),
         Entry("calibrate", "calibrate", HARDWARE),
         Entry("pack", "pack", HARDWARE),
-        Entry("depth-first", "depth_first", HARDWARE),
+        Entry("depth-first", "depth_first", STUDY),
         Entry("demo", "demo", STUDY),
         Entry("paper", "command", STUDY, "hwgen.papers"),
         Entry("regress", "regress.command", STUDY, STUDIES),
