@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hwgen.api.cosimulation import cosim as cosim
     from hwgen.api.forecasts import forecast as forecast
     from hwgen.api.generation.request import generate as generate
+    from hwgen.api.installation import doctor as doctor
     from hwgen.api.machines import hardware as hardware
     from hwgen.api.names import Hardware as Hardware
     from hwgen.api.names import InputError as InputError
@@ -46,6 +47,7 @@ _MODULES = {
     "Plan": "scheduling.plan",
     "ToolError": "names",
     "cosim": "cosimulation",
+    "doctor": "installation",
     "forecast": "forecasts",
     "generate": "generation.request",
     "hardware": "machines",
@@ -67,6 +69,7 @@ __all__ = [
     "Plan",
     "ToolError",
     "cosim",
+    "doctor",
     "forecast",
     "generate",
     "hardware",

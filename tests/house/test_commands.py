@@ -21,7 +21,6 @@ NOT_YET = {
     "commands/depth_first.py",
     "commands/design.py",
     "commands/design_clusters.py",
-    "commands/doctor.py",
     "commands/pack.py",
     "commands/synth.py",
     "console.py",
