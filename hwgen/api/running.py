@@ -17,9 +17,10 @@ from hwgen.api.arguments import claim_folder
 from hwgen.api.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.api.cosimulation import Checked, tell_wait
 from hwgen.api.machines import HardwareLike, hardware
+from hwgen.api.models import default_cluster
 from hwgen.api.networks import Network
 from hwgen.api.pictures import pixels_from
-from hwgen.api.progress import note, remark, steps
+from hwgen.api.progress import note, steps
 from hwgen.api.runtime import runtime_documents
 from hwgen.api.session import call
 from hwgen.golden.quantised.comparison import Beside, run_beside
@@ -30,7 +31,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.hwc_plan import NetworkPlan
 from hwgen.lower.network.layers import refusals, weighted
-from hwgen.lower.network.placement import DEFAULT_CLUSTER, Placement, placement, plan_on
+from hwgen.lower.network.placement import Placement, placement, plan_on
 from hwgen.model.system.times import QueueName
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.report.run.page import run_page
@@ -212,8 +213,7 @@ class RunRequest:
         """The hardware, and whether maps stay in its TCDM."""
         if self.hardware is not None:
             return hardware(self.hardware), self.resident
-        remark(f"no hardware is given: the built-in {DEFAULT_CLUSTER}, maps that fit staying in its TCDM")
-        return hardware(DEFAULT_CLUSTER), True
+        return default_cluster()
 
     def _ran(
         self,

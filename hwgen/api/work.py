@@ -35,6 +35,7 @@ from hwgen.search.hwc.shared import Shared
 from hwgen.search.objectives.of_cluster import CYCLES
 
 __all__ = [
+    "PER_LAYER",
     "SHARED",
     "TRAFFIC_SLACK",
     "Balance",

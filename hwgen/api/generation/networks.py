@@ -1,32 +1,27 @@
 """A quantised network as files: the cluster that runs it, its programs, and its weights."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hwgen.api.arguments import is_given
 from hwgen.api.generation.folders import Contents
-from hwgen.api.machines import HardwareLike, read_hardware
-from hwgen.api.progress import note, remark, steps
+from hwgen.api.progress import note, steps
 from hwgen.api.results import Answer
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.export.cached import generated_cluster
 from hwgen.export.cluster import cluster_digest, cluster_files_of
 from hwgen.export.manifest import Design, GeneratedLayer, write_generated
 from hwgen.export.network_program import Exchanged, network_program_files, program_names
-from hwgen.ir.document import InputError, dump_yaml, is_model
+from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import plain_name
-from hwgen.ir.network.kinds import Dequantise, Quantise
 from hwgen.lower.network.cluster_plan import ClusterPlan, Stretch, plan_cluster
 from hwgen.lower.network.exchange import HostNode, host_nodes, inputs_of, outputs_of
 from hwgen.lower.network.layers import refusals, weighted
 from hwgen.readers.integers.reader import read_quantised
-from hwgen.readers.onnx.reader import is_quantised
 
-__all__ = ["GeneratedNetwork", "generate_network", "network_on", "require_whole"]
+__all__ = ["GeneratedNetwork", "generate_network"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -82,53 +77,6 @@ class GeneratedNetwork(Answer):
     def summary(self) -> str:
         """What was written, and where."""
         return f"{len(self.programs)} programs of {self.network}, and their cluster, in {self.folder}"
-
-
-def network_on(
-    names: Sequence[str], hardware: HardwareLike | None, unfit: Mapping[str, object]
-) -> tuple[Path, Hardware] | None:
-    """The file of a quantised network, and the cluster that it is for; None for any other workload.
-
-    ``unfit`` : options that are not for a network, by name. Raises `InputError` if one of them is given, or if the
-    hardware is no cluster.
-    """
-    model = Path(names[0] if len(names) == 1 else "")
-    machine = read_hardware(hardware) if is_model(model) else None
-    if machine is None or machine.requantisation != "scaled":
-        return None
-    if machine.cluster is None:
-        raise InputError(
-            f"hardware {machine.name}: cluster: expected one for a quantised network, whose layers are programs"
-        )
-    for option, value in unfit.items():
-        if is_given(value):
-            raise InputError(f"{option}: not for a quantised network, got {model}")
-    return model, machine
-
-
-def require_whole(names: Sequence[str], *, partial: bool) -> None:
-    """Refuse a quantised network of which only the shapes of its layers would be generated; say it with ``partial``.
-
-    An HWC's files, and those of a cluster whose requantisation is not scaled, are of layers: weights, sums, pools and
-    whatever else a network has are not in them.
-    """
-    model = Path(names[0] if len(names) == 1 else "")
-    if not is_model(model) or not is_quantised(model):
-        return
-    graph = read_quantised(model)
-    layers = {node.name for node in weighted(graph)}
-    others = Counter(
-        node.label
-        for node in graph.nodes
-        if node.moves and node.name not in layers and not isinstance(node, Quantise | Dequantise)
-    )
-    lost = ", ".join(["the weights", *(f"{count} x {label}" for label, count in sorted(others.items()))])
-    if not partial:
-        raise InputError(
-            f"{model}: a quantised network, of which only the shapes of its {len(layers)} layer(s) would be "
-            f"generated, without {lost}: expected a cluster with requantisation scaled (--hardware), or --partial"
-        )
-    remark(f"{model}: left out: {lost}")
 
 
 def generate_network(

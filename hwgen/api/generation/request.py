@@ -12,10 +12,11 @@ from hwgen.api.depth_first import solution_among
 from hwgen.api.generation.clusters import GeneratedCluster, make_clusters
 from hwgen.api.generation.folders import write_made
 from hwgen.api.generation.hwcs import GeneratedHwc, make_hardware
-from hwgen.api.generation.networks import GeneratedNetwork, generate_network, network_on, require_whole
+from hwgen.api.generation.networks import GeneratedNetwork, generate_network
 from hwgen.api.generation.pipelines import GeneratedPipelines, generate_stacks
 from hwgen.api.generation.systems import GeneratedSystem, make_systems
 from hwgen.api.machines import HardwareLike
+from hwgen.api.models import network_on, require_whole
 from hwgen.api.networks import Network
 from hwgen.api.results import Answer
 from hwgen.api.session import call
@@ -106,9 +107,13 @@ class GenerateRequest:
                  "--objective": self.objective, "--traffic-slack": self.slack,
                  "--clusters": self.clusters}  # fmt: skip
         named = _named(self.workload)
-        network = network_on(named, self.hardware, {**unfit, "--hardware": None, "--macs": self.macs})
+        network = network_on(
+            named, self.hardware, {**unfit, "--hardware": None, "--macs": self.macs}, partial=self.partial,
+            resident=self.resident,
+        )  # fmt: skip
         if network is not None:
-            return generate_network(*network, self.output, resident=self.resident, keep_init=self.keep_init)
+            model, machine, resident = network
+            return generate_network(model, machine, self.output, resident=resident, keep_init=self.keep_init)
         if self.resident:
             raise InputError("--resident: expected a quantised network, and a cluster with requantisation scaled")
         solution = solution_among(self.workload, self.macs, unfit)
@@ -158,10 +163,11 @@ def generate(
     Parameters
     ----------
     workload : a plan, nests, files and folders of schedules; a network, which is scheduled first, as in `cosim`; a
-        quantised model, with ``hardware`` whose requantisation is scaled: it becomes programs of a cluster with its
-        weights; a depth-first solution.
+        quantised model, without ``hardware`` or with one whose requantisation is scaled: it becomes programs of a
+        cluster with its weights; a depth-first solution.
     output : folder for the files. What an earlier call wrote there goes.
-    hardware : the HWC or the cluster; None: what the plan, or a file beside the schedules, says.
+    hardware : the HWC or the cluster; None: what the plan, or a file beside the schedules, says; of a quantised model
+        the built-in cluster of 64 multipliers with a vector unit, maps that fit staying in its TCDM.
     fitted : as narrow as the layers allow; settings that they have alike are constants.
     operands : folder with weights, biases and inputs of the layers as .npy, which become part of the programs.
     clusters, partition : share each layer of a cluster's schedules out to several of it, in a way such as ``KS``.

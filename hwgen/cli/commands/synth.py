@@ -10,6 +10,7 @@ import typer
 
 from hwgen.api.arguments import size_text
 from hwgen.api.depth_first import solution_file, stack_parameters
+from hwgen.api.models import tell_shapes
 from hwgen.api.work import Work, fitted_works, left_out, work_of
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
@@ -63,7 +64,8 @@ def synth(
 ) -> None:
     """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path.
 
-    Of a cluster one of its HWCs, with --blocks all of it; of a depth-first solution the pipeline of each stack.
+    Of a cluster one of its HWCs, with --blocks all of it; of a depth-first solution the pipeline of each stack; of a
+    quantised network the HWC that runs layers of these shapes, which a line says.
     """
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
              "--fitted": fitted, "--objective": objective, "--traffic-slack": slack}  # fmt: skip
@@ -76,6 +78,7 @@ def synth(
         workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
         alone=True, partial=partial,
     )  # fmt: skip
+    tell_shapes(workload, works, given=hardware is not None)
     if fitted:
         works = fitted_works(works)
     if blocks:

@@ -56,8 +56,9 @@ def generate(
 ) -> None:
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution.
 
-    For hardware whose requantisation is scaled a SET that is a file MODEL.onnx or MODEL.tflite is a quantised one:
-    it becomes programs of a cluster, with its weights; what the cluster cannot run is left to software between.
+    A quantised network, MODEL.onnx or MODEL.tflite, becomes programs of a cluster with requantisation scaled, with
+    its weights; what the cluster cannot run is left to software between. If no hardware is given:
+    cluster_64_vector, with --resident.
     """
     found = GenerateRequest(
         workload=workload, output=output, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective,
