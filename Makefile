@@ -91,9 +91,11 @@ examples: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
-# The timing diagrams of the documentation, recorded from the gateware; a test says when they are out of date.
+# The timing diagrams of the documentation, recorded from the gateware, and the picture of README.md; a test says when they are
+# out of date.
 figures: $(STAMP)
 	$(BIN)/python -m manual.timing.diagrams
+	$(BIN)/python -m manual.figures.overview
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -62,7 +62,12 @@ def commands() -> tuple[Command, ...]:
 
 def commands_page() -> str:
     """Every command with its arguments and options, as Markdown."""
-    lines = ["# Commands", ""]
+    lines = [
+        "# Commands",
+        "",
+        "Here you look up what a command does, and every argument and option that you may give it.",
+        "",
+    ]
     for heading, several in groupby(commands(), key=lambda one: one.heading):
         rows = [[f"[`hwgen {one.name}`](#{one.name})", cell(one.meaning)] for one in several]
         lines += [f"**{heading}**", "", *table(["Command", "What it does"], rows), ""]

@@ -13,6 +13,7 @@ from manual.figures.cluster import cluster_drawing
 from manual.figures.dma import dma_drawing
 from manual.figures.flow import flow
 from manual.figures.hwc import hwc_drawing
+from manual.figures.overview import overview
 from manual.figures.pipeline import pipeline_drawing
 from manual.markdown import table
 from manual.timing.diagrams import stored_diagrams
@@ -42,6 +43,7 @@ DRAWINGS = {
     "hwc": hwc_drawing,
     "dma": dma_drawing,
     "cluster": cluster_drawing,
+    "overview": overview,
     "pipeline": pipeline_drawing,
 }
 

@@ -21,7 +21,7 @@ INSTANTIATED = tuple(name for name in TOPS if name != "dma")
 
 def ports_page() -> str:
     """Every port of every top with direction, width, protocol and clock."""
-    lines = ["# Ports", ""]
+    lines = ["# Ports", "", "Here you look up each port that you have to connect, with its width and its protocol."]
     lines += [f"Every port is synchronous to the rising edge of `{CLOCK}`. Names are those of the generated Verilog."]
     lines += ["[Handshakes](handshakes.md) shows the protocols in time.", ""]
     for name in TOPS:
@@ -44,7 +44,7 @@ def _ports_table(shown: Top) -> Iterator[str]:
 def instantiation_page() -> str:
     """A template for each top."""
     lines = ["# Instantiation", ""]
-    lines += ["Copy a template, and connect the wires. The ports of a pipeline depend on its stages;"]
+    lines += ["Here you copy a template, and connect its wires. The ports of a pipeline depend on its stages;"]
     lines += ["those of HWC and cluster are always the same, but for the width of the AXI data.", ""]
     for name in INSTANTIATED:
         lines += [f"## {name}", "", "```verilog", instantiation(top(name)).rstrip(), "```", ""]

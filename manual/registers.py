@@ -47,6 +47,7 @@ def register_page(top: str) -> str:
     text = f"""\
 # Registers: {top}
 
+Here you look up a register that your software writes or reads: address, fields, access, error codes.
 {cell(bank.meaning)}. Shown are the registers of {_SHOWN[top]}. Which settings there are, and how wide they are,
 depends on what the design was generated for. `hwgen generate` writes the map of each design as C header, SystemRDL,
 IP-XACT and JSON, and its manual in Markdown.

@@ -22,6 +22,7 @@ from manual.commands import Command, commands
 from manual.designs import ROOT, cluster, hwc, pipeline
 from manual.docstrings import with_list
 from manual.figures.drawing import Drawing
+from manual.figures.overview import STORED, overview_file
 from manual.inserts import DRAWINGS, with_inserts
 from manual.integration import instantiation
 from manual.members import members_of
@@ -47,6 +48,26 @@ def test_every_page_of_the_navigation_is_there() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert set(pages(yaml.safe_load(text)["nav"])) <= there | set(generated_pages())
+
+
+OF_FIGURES = {"results.md"}
+"""Pages that begin with what their figures are."""
+
+
+def pages() -> dict[str, str]:
+    """The pages that are read, by name; those of the API are looked into."""
+    written = {
+        path.relative_to(ROOT / "docs").as_posix(): path.read_text(encoding="utf-8")
+        for path in (ROOT / "docs").rglob("*.md")
+    }
+    return written | {name: text for name, text in generated_pages().items() if not name.startswith("api/")}
+
+
+@pytest.mark.parametrize("name", sorted(set(pages()) - OF_FIGURES))
+def test_a_page_begins_with_what_one_can_do_with_it(name: str) -> None:
+    title, first, *_ = pages()[name].split("\n\n")
+    assert re.fullmatch(r"# [^\n]+", title)
+    assert re.search(r"\byou\b", first), first
 
 
 def test_every_module_is_on_an_api_page() -> None:
@@ -179,7 +200,7 @@ def test_an_insert_that_nothing_is_known_by_is_refused() -> None:
         with_inserts("text\n\n{{ nothing }}\n")
 
 
-@pytest.mark.parametrize("name", ["flow", "hwc", "dma", "cluster", "pipeline"])
+@pytest.mark.parametrize("name", DRAWINGS)
 def test_a_drawing_is_well_formed_and_its_blocks_do_not_overlap(name: str) -> None:
     drawing = DRAWINGS[name]()
     assert ElementTree.fromstring(drawing.svg()).tag == "svg"
@@ -188,6 +209,13 @@ def test_a_drawing_is_well_formed_and_its_blocks_do_not_overlap(name: str) -> No
         for other in solid[number + 1 :]:
             apart = one.x + one.width <= other.x or other.x + other.width <= one.x
             assert apart or one.y + one.height <= other.y or other.y + other.height <= one.y, (one, other)
+
+
+def test_the_picture_of_the_readme_is_the_one_of_the_first_page() -> None:
+    """`make figures` writes it anew."""
+    assert STORED.read_text(encoding="utf-8") == overview_file()
+    assert f"](docs/assets/{STORED.name})" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "{{ drawing-overview }}" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
 def test_drawings_show_the_widths_of_the_design() -> None:
