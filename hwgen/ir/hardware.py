@@ -52,7 +52,9 @@ BLOCK_BYTES = 128
 
 
 class Dram(Stated):
-    """The DRAM's timing in cycles of the cluster's clock, and its rows (as Sousa 2022 models bursts).
+    """The DRAM's timing in cycles of the cluster's clock, and its rows.
+
+    Blocks and first accesses are after Sousa 2022, who names open rows and leaves them out.
 
     A block of 128 bytes takes ``block_cycles``; one in another row than the last one of its bank, ``miss_cycles``
     more. An address is answered after ``latency`` cycles at the earliest. All 0: a beat in every cycle.

@@ -1,12 +1,102 @@
-"""A statement of a paper beside what was computed, and whether the two agree."""
+"""A statement of a paper beside what was computed, and whether the two agree: judged both ways.
+
+Each quantity of a statement has a tolerance with two sides, which the claim's code fixes. A verdict follows from the
+quantities alone; nothing can set it. It is one of these:
+
+- *reproduced*: every quantity is within its tolerance, in the paper's own reading.
+- *reproduced in another reading*: the same in a reading that the claim names; the text does not print it, or leaves
+  several open. Readings stand side by side, each as a claim of its own.
+- *exceeded*: what is outside lies beyond on the side that the paper counts as the gain.
+- *not reproduced*: something is outside, for the reason in the remark.
+- *refuted*: the statement is about all cases, the cases are the paper's own, and one contradicts it.
+- *not judged*: nothing was computed that speaks for or against the statement; the remark says why.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import isfinite
 from typing import Literal
 
-__all__ = ["Claim", "Verdict", "claims_table", "verdict_of", "verdict_of_all"]
+__all__ = ["Claim", "Gain", "Quantity", "Verdict", "about", "between", "cases", "claims_table", "share_of_cases"]
 
-Verdict = Literal["reproduced", "reproduced in part", "not reproduced", "refuted", "not judged"]
+Verdict = Literal[
+    "reproduced",
+    "reproduced in another reading",
+    "exceeded",
+    "not reproduced",
+    "refuted",
+    "not judged",
+]
+Gain = Literal["more", "less"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One figure of a statement.
+
+    Members
+    -------
+    found : what was computed.
+    low, high : between which it counts as reproduced, both included.
+    unit : printed after the tolerance.
+    gain : the side on which a figure beyond the tolerance is more than the paper states; None if neither is.
+    """
+
+    name: str
+    found: float
+    low: float
+    high: float
+    unit: str = ""
+    gain: Gain | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high) and self.low <= self.high):
+            raise ValueError(f"{self.name}: expected a tolerance with two sides, got {self.low} to {self.high}")
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is within the tolerance."""
+        return self.low <= self.found <= self.high
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether it is beyond the tolerance on the side of the gain."""
+        return (self.gain == "more" and self.found > self.high) or (self.gain == "less" and self.found < self.low)
+
+    @property
+    def tolerance(self) -> str:
+        """The two sides with the unit."""
+        sides = _figure(self.low) if self.low == self.high else f"{_figure(self.low)} to {_figure(self.high)}"
+        return f"{sides} {self.unit}".strip()
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def about(
+    name: str, found: float, published: float, within: float = 0.05, unit: str = "", gain: Gain | None = None
+) -> Quantity:
+    """A printed figure, to ``within`` parts of it on either side."""
+    off = within * abs(published)
+    return Quantity(name, found, published - off, published + off, unit, gain)
+
+
+def between(name: str, found: float, low: float, high: float, unit: str = "", gain: Gain | None = None) -> Quantity:
+    """A range that the paper prints, or a printed figure with a tolerance of its own."""
+    return Quantity(name, found, low, high, unit, gain)
+
+
+def cases(name: str, holds: Iterable[bool]) -> tuple[Quantity, ...]:
+    """A statement about all cases: in how many it holds, which has to be all; nothing without cases."""
+    every = list(holds)
+    return (Quantity(name, sum(every), len(every), len(every), f"of {len(every)}"),) if every else ()
+
+
+def share_of_cases(name: str, holds: Iterable[bool], low: float, high: float) -> tuple[Quantity, ...]:
+    """A statement about some, most or few cases: the percentage in which it holds; nothing without cases."""
+    every = list(holds)
+    return (Quantity(name, 100 * sum(every) / len(every), low, high, "%"),) if every else ()
 
 
 @dataclass(frozen=True)
@@ -18,41 +108,69 @@ class Claim:
     where : section, figure or table of the paper.
     published : what the paper states.
     found : what was computed.
-    remark : how it was computed, and the likely reason of a difference.
-    verdict : computed from the figures. "not reproduced": they differ, for the reason in the remark. "refuted": the
-        statement is about all cases, and one of those that were found contradicts it. "not judged": they are no
-        evidence for or against the statement, or nothing is stated and the line is a comparison.
+    remark : how it was computed, and the likely reason of a difference; of a claim without quantities, why it is
+        not judged.
+    scope : what the paper states it of, and what was computed of that.
+    parts : the quantities of the statement; none: not judged.
+    reading : how the statement is read where the text does not print it or leaves several readings open; empty: as
+        printed.
+    refutable : whether the statement is about all cases and those that were computed are the paper's own.
+    verdict : follows from the quantities; see the module's text.
     """
 
     where: str
     published: str
     found: str
     remark: str
-    verdict: Verdict
+    scope: str = field(default="", kw_only=True)
+    parts: tuple[Quantity, ...] = field(default=(), kw_only=True)
+    reading: str = field(default="", kw_only=True)
+    refutable: bool = field(default=False, kw_only=True)
+    verdict: Verdict = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.parts and not self.remark:
+            raise ValueError(f"{self.where}: expected the reason why this is not judged")
+        object.__setattr__(self, "verdict", self._judged())
+
+    def _judged(self) -> Verdict:
+        if not self.parts:
+            return "not judged"
+        outside = [part for part in self.parts if not part.holds]
+        if not outside:
+            return "reproduced in another reading" if self.reading else "reproduced"
+        if all(part.exceeds for part in outside):
+            return "exceeded"
+        return "refuted" if self.refutable else "not reproduced"
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict with the reading, and how many quantities are within their tolerances where not all are."""
+        text = "refuted in the paper's own space" if self.verdict == "refuted" else str(self.verdict)
+        inside = sum(part.holds for part in self.parts)
+        if inside < len(self.parts) and len(self.parts) > 1:
+            text += f" ({inside} of {len(self.parts)} within)"
+        return f"{text}: {self.reading}" if self.reading else text
+
+    @property
+    def tolerances(self) -> str:
+        """The tolerance of each quantity; of those that have the same one, once."""
+        names: dict[str, list[str]] = {}
+        for part in self.parts:
+            names.setdefault(part.tolerance, []).append(part.name)
+        if len(names) == 1 and len(self.parts) > 2:
+            return f"each: {next(iter(names))}"
+        return "; ".join(f"{', '.join(some)}: {tolerance}" for tolerance, some in names.items())
 
 
-def verdict_of(holds: Iterable[bool]) -> Verdict:
-    """Reproduced if every part of a statement holds, in part if some do; not judged if there is no part."""
-    parts = list(holds)
-    if not parts:
-        return "not judged"
-    return "reproduced" if all(parts) else "reproduced in part" if any(parts) else "not reproduced"
-
-
-def verdict_of_all(holds: Iterable[bool]) -> Verdict:
-    """The verdict on a statement about all cases: refuted by a single one in which it does not hold; not judged
-    without cases."""
-    parts = list(holds)
-    return verdict_of(parts) if all(parts) else "refuted"
+HEAD = ("where", "the paper states", "of what", "counts as reproduced", "found", "verdict", "remark")
 
 
 def claims_table(claims: Sequence[Claim]) -> list[str]:
     """Lines of Markdown: one row for each claim."""
-    return [
-        "| where | published | found | verdict | remark |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {claim.where} | {claim.published} | {claim.found} | {claim.verdict} | {claim.remark} |"
-            for claim in claims
-        ),
-    ]
+    lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
+    for claim in claims:
+        cells = (claim.where, claim.published, claim.scope, claim.tolerances, claim.found, claim.verdict_text,
+                 claim.remark)  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines

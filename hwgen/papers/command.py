@@ -37,8 +37,15 @@ Folder = Annotated[
 Networks = Annotated[
     str | None, typer.Option("--networks", metavar="NAME[,NAME...]", help="Only these networks or rows.")
 ]
-Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Buffer sizes of Fig. 4 and 5.")]
+Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Buffer sizes of Fig. 4, 5 and 7.")]
 Orders = Annotated[bool, typer.Option("--orders/--no-orders", help="Fig. 7 too: about two seconds for each layer.")]
+AllTiles = Annotated[
+    bool,
+    typer.Option(
+        "--all-tiles",
+        help="Fig. 7 over all integer tiles, too, not only over the paper's sampled ones: a quarter of an hour.",
+    ),
+]
 Rtl = Annotated[
     bool,
     typer.Option(
@@ -94,7 +101,7 @@ SYSTEM, LIMIT = "sousa_2022", 100_000
 ON_CLUSTER = ("cecconi-2017", "sousa-2022")
 RTL_ALONE = ("goetschalckx-2019", "yang-2016")
 """Papers whose --rtl prints what was simulated and nothing else."""
-PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB"
+PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB"
 
 
 def paper(
@@ -104,6 +111,7 @@ def paper(
     networks: Networks = None,
     buffer: Buffers = PAPER_SIZES,
     orders: Orders = True,
+    all_tiles: AllTiles = False,
     jobs: Jobs = 1,
     rtl: Rtl = False,
     small: Small = False,
@@ -122,6 +130,8 @@ def paper(
         raise InputError("--system, --limit: expected with sousa-2022 --rtl")
     if small and not (rtl and name in ("cecconi-2017", *RTL_ALONE)):
         raise InputError(f"--small: expected with --rtl and {', '.join(('cecconi-2017', *RTL_ALONE))}")
+    if all_tiles and (rtl or name != "stoutchinin-2019"):
+        raise InputError("--all-tiles: expected with stoutchinin-2019, without --rtl")
     if cpu is not None and name != "yang-2016":
         raise InputError("--cpu: expected with yang-2016")
     if rtl and name in RTL_ALONE:
@@ -146,4 +156,6 @@ def paper(
         raise InputError("--layers: expected with --rtl")
     if rtl:
         return stoutchinin_measured(output, networks, layer_set, results, as_json=as_json)
-    return stoutchinin(output, networks, buffer_sizes(buffer), orders=orders, jobs=jobs, as_json=as_json)
+    return stoutchinin(
+        output, networks, buffer_sizes(buffer), orders=orders, all_tiles=all_tiles, jobs=jobs, as_json=as_json
+    )

@@ -23,21 +23,25 @@ TILED = replace(WHOLE, tiles=2, rings=60_000, overlap=40_000)
 
 
 def test_claims_of_pipelines() -> None:
-    counted, tiles, fused = pipeline_claims([WHOLE, TILED])
-    assert [claim.verdict for claim in (counted, tiles, fused)] == ["reproduced", "reproduced", "reproduced in part"]
+    counted, tiles, elements, four_bytes = pipeline_claims([WHOLE, TILED])
+    assert [claim.verdict for claim in (counted, tiles, elements, four_bytes)] == [
+        "reproduced", "reproduced", "reproduced in another reading", "not reproduced",
+    ]  # fmt: skip
     assert tiles.found == "vgg in 2: 1.95 times less in line buffers, 1.04 times the traffic of features"
-    assert "362 KB are 3.09 times as much, as features of 4 bytes 0.77 times" in fused.found
-    counted, tiles, fused = pipeline_claims([WHOLE, replace(TILED, equal=False, rings=117_124)])
-    assert (counted.verdict, tiles.verdict) == ("refuted", "refuted")
+    assert elements.found.endswith("3.09 times less")
+    assert four_bytes.found.endswith("0.77 times less")
+    counted, tiles, *_ = pipeline_claims([WHOLE, replace(TILED, equal=False, rings=117_124)])
+    assert (counted.verdict, tiles.verdict) == ("not reproduced", "not reproduced")
     assert counted.found.startswith("1 of 2 runs")
     cut = pipeline_claims([replace(WHOLE, as_published=False)])
-    assert [claim.verdict for claim in cut] == ["reproduced", "not judged", "not judged"]
+    assert [claim.verdict for claim in cut] == ["reproduced", *["not judged"] * 3]
 
 
 def test_claims_of_a_designed_cluster() -> None:
     row = ClusterRow("Conv3", 1000, 2000, 3e6, 2e6, 1e6, 4e6, True, 100, 101)
     counted, share = cluster_claims([row, replace(row, layer="Conv4", equal=False)], FULL)
-    assert (counted.verdict, share.verdict) == ("refuted", "not judged")
+    assert (counted.verdict, share.verdict) == ("not reproduced", "not judged")
+    assert counted.scope.startswith("2 of the 5 convolutions of Table 4")
     assert counted.found.startswith("1 of 2 layers")
     assert share.found == "Conv3 150 %, Conv4 150 %"
     assert cluster_claims([row], FULL)[0].verdict == "reproduced"
@@ -57,7 +61,12 @@ def test_small_stacks_are_simulated(run: Run, tmp_path: Path, monkeypatch: pytes
     assert whole["features"] == halved["features"] == 2 * (2 * 12 * 16)  # in and out
     assert halved["rings"] < whole["rings"]
     assert halved["overlap"] > whole["overlap"] == 0
-    assert [claim["verdict"] for claim in answer.json["claims"]] == ["reproduced", "reproduced", "not judged"]
+    assert [claim["verdict"] for claim in answer.json["claims"]] == [
+        "reproduced",
+        "reproduced",
+        "not judged",
+        "not judged",
+    ]
     assert "srgan_blocks" in (tmp_path / "README_rtl.md").read_text()
 
 

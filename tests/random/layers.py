@@ -30,7 +30,7 @@ __all__ = [
 
 # Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
 HWCS: dict[str, tuple[Lanes, str]] = {
-    "fig8": (Lanes(x=16), "m y x O c IW y k m l"),  # Stoutchinin et al. 2019, Fig. 8: rows slide, W stays for them
+    "fig8": (Lanes(x=16), "m y x O c IW y k m l"),  # near Fig. 8 of Stoutchinin et al. 2019: rows slide, W stays
     "two_tiles": (Lanes(x=16), "m c y x O c y k W I m x l"),  # I held over m; partial sums leave; two splits
     "inputs_far_out": (Lanes(x=16), "W m I y x k l O c"),  # I slides along y over the whole width; W is held for all
     "rows_of_kernel": (Lanes(x=16), "x m c k O c I y W x m l k"),  # k split in two; I replaced along c

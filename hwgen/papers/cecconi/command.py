@@ -16,6 +16,7 @@ from hwgen.papers.cecconi.model import TransferCost
 from hwgen.papers.cecconi.own_hardware import FULL, SMALL, Scale, WayCase, way_cases, way_rows
 from hwgen.papers.cecconi.rows import COSTS, ELEMENT_BYTES, KINDS, contracting_layers, tiling_rows, tiling_totals
 from hwgen.papers.documents import csv_text
+from hwgen.papers.kept import command_text
 from hwgen.papers.own_cluster_rtl import DEFAULT, calibrated, cycles_on, simulated
 
 __all__ = ["cecconi"]
@@ -58,12 +59,13 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
         files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}
     data = {
         "paper": PAPER,
-        "claims": [asdict(claim) for claim in stated],
         "ways": [asdict(row) for row in ways],
         "rtl": [asdict(run) for run in runs],
         "totals": [{**asdict(total), "ratio": total.ratio} for total in tiling_totals(rows)],
     }
-    answer(output, files, text, data, as_json=as_json)
+    options = {"--networks": names, "--hardware": hardware, "--rtl": rtl, "--small": small}
+    command = command_text(PAPER, options)
+    answer(output, command, stated, files, text, data, as_json=as_json)
     return 0 if all(run.equal for run in runs) else 1
 
 

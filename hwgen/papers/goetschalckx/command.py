@@ -1,6 +1,5 @@
 """``hwgen paper goetschalckx-2019``: depth-first execution against layer by layer, computed anew."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.api.arguments import claim_folder
@@ -9,6 +8,7 @@ from hwgen.papers.answer import answer
 from hwgen.papers.goetschalckx.claims import depth_first_claims
 from hwgen.papers.goetschalckx.documents import depth_first_files, depth_first_readme
 from hwgen.papers.goetschalckx.rows import NETWORKS, RESOLUTIONS, SMALL, VARIANTS, Computed, bound_rows, compute
+from hwgen.papers.kept import command_text
 
 __all__ = ["goetschalckx"]
 
@@ -28,8 +28,8 @@ def goetschalckx(output: Path, networks: str | None, *, as_json: bool) -> int:
     files |= {file: table.encode() for file, table in depth_first_files(computed, bounds).items()}
     note("drawing")
     files |= _drawn(computed)
-    data = {"paper": PAPER, "claims": [asdict(claim) for claim in stated]}
-    answer(output, files, text, data, as_json=as_json)
+    data = {"paper": PAPER}
+    answer(output, command_text(PAPER, {"--networks": networks}), stated, files, text, data, as_json=as_json)
     return 0
 
 

@@ -55,7 +55,8 @@ SMALL = {"vgg_e_first5": "224x224", "fsrcnn": "720p"}
 """The networks of Fig. 7. No table of QFSRCNN was found; FSRCNN is of the same family."""
 
 FUSED_LAYER_BYTES = (362_000, 3_600_000)
-"""Alwani 2016 on VGG-E's first five convolutions, as the paper quotes it: bytes on chip, bytes to and from DRAM."""
+"""Fused layers on VGG-E's first five convolutions: bytes on chip, bytes to and from DRAM, as Alwani et al. 2016 print
+them. Goetschalckx and Verhelst print neither: their Fig. 7(a) has a point."""
 
 
 @dataclass(frozen=True)

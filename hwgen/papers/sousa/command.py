@@ -8,6 +8,7 @@ from hwgen.api.arguments import claim_folder
 from hwgen.cli.console import chosen_names, note, progress
 from hwgen.ir.document import json_text
 from hwgen.papers.answer import answer
+from hwgen.papers.kept import command_text
 from hwgen.papers.own_cluster_rtl import DEFAULT, calibrated, cycles_on, simulated
 from hwgen.papers.sousa.claims import mapping_claims
 from hwgen.papers.sousa.command_rtl import OnSystem, on_system
@@ -55,14 +56,14 @@ def sousa(
     files |= {file: table.encode() for file, table in mapping_files(layers, models, own_layers, judged, runs).items()}
     data = {
         "paper": PAPER,
-        "claims": [asdict(claim) for claim in stated],
         "models": [{**asdict(model), "speedup": model.speedup} for model in models],
         "own": [{**asdict(model), "speedup": model.speedup} for model in own],
         "judged": [{**asdict(row), "gain": row.gain} for row in judged],
         "rtl": [asdict(run) for run in runs],
         "system": [{**asdict(row), "gain": row.gain} for row in together.rows] if together else [],
     }
-    answer(output, files, text, data, as_json=as_json)
+    command = command_text(PAPER, {"--networks": networks, "--hardware": hardware, "--rtl": rtl})
+    answer(output, command, stated, files, text, data, as_json=as_json)
     is_least = all(row.burst <= min(row.volume, row.kindest) for row in [*layers, *own_layers])
     passed = together is None or together.passed
     return 0 if is_least and passed and all(run.equal for run in runs) else 1

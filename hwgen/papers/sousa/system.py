@@ -1,9 +1,10 @@
 """The burst-aware and the byte-counting mapping on several clusters like the paper's: nests, and what came of them.
 
 A cluster of ours is one of the paper's TLEs, an HWC one of its TLTs, and tiles are those that fit the paper's three
-memories of 8 KB a core. The clusters share a DRAM and nothing else. A burst of the paper is an AXI burst here, of the
-greatest length that AXI allows; it costs what `hwgen calibrate` measured for a run. Loads, computations and stores of
-a cluster come one after the other, as the paper adds them up (Eq. 6).
+memories of 8 KB a core. The clusters share a DRAM and nothing else. The premise is not the paper's: its bursts have
+128 bytes, and Eq. 6 charges the CAS latency for each. Here a burst is an AXI burst of the greatest length, 2 KiB, and
+costs what `hwgen calibrate` measured for a run; first accesses of blocks overlap, and rows stay open. Loads,
+computations and stores of a cluster come one after the other, as the paper adds them up.
 """
 
 from collections.abc import Callable, Sequence

@@ -20,6 +20,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.papers.answer import answer
+from hwgen.papers.kept import command_text
 from hwgen.papers.stoutchinin.claims import claims
 from hwgen.papers.stoutchinin.cluster import (
     ON_CLUSTERS,
@@ -29,7 +30,7 @@ from hwgen.papers.stoutchinin.cluster import (
     cluster_lines,
 )
 from hwgen.papers.stoutchinin.documents import Found, readme, tables
-from hwgen.papers.stoutchinin.loop_orders import OrderTraffic, order_quality, order_summaries, order_traffic
+from hwgen.papers.stoutchinin.loop_orders import Tiles, order_quality, order_summaries, order_traffic
 from hwgen.papers.stoutchinin.measured import (
     RunOfLayer,
     measured_claims,
@@ -37,6 +38,7 @@ from hwgen.papers.stoutchinin.measured import (
     measured_engines,
     measured_readme,
 )
+from hwgen.papers.stoutchinin.published_nest import SMALL_SIZES, layers_in_nests, nest_quality
 from hwgen.papers.stoutchinin.rows import (
     HWC_BYTES,
     READINGS,
@@ -65,21 +67,35 @@ Results = dict[str, dict[str, Any]]
 
 
 def stoutchinin(
-    output: Path, networks: str | None, sizes: Sequence[int], *, orders: bool, jobs: int, as_json: bool
+    output: Path,
+    networks: str | None,
+    sizes: Sequence[int],
+    *,
+    orders: bool,
+    all_tiles: bool,
+    jobs: int,
+    as_json: bool,
 ) -> int:
-    """Compute the figures by the models: plots, CSV, and a README.md of claims beside what was found."""
+    """Compute the figures by the models: plots, CSV, and a README.md of claims beside what was found.
+
+    ``orders``: Fig. 7, in sampled tiles; ``all_tiles``: in all integer tiles, too.
+    """
     layers = _layers(networks, TABLE)
     _check_folder(output)
-    passes = len(READINGS) + 2 + orders
+    kinds: list[Tiles] = [*(["sampled"] if orders else []), *(["all"] if orders and all_tiles else [])]  # type: ignore[list-item]
+    passes = len(READINGS) + 1 + len(SMALL_SIZES) + len(kinds)
     with progress(passes * len(layers), "searching") as step:
         how = Search(jobs, output / STORE, lambda layer: step())
         rows = [row for reading in READINGS for row in traffic(layers, sizes, reading, how)]
         pairs = engines(layers, how)
+        best_nests = nest_quality(layers, how)
+        nests = layers_in_nests(layers, how, _cycles_of)
         busy = busy_lanes(layers, how, _cycles_of)
-        tried: list[OrderTraffic] = order_traffic(layers, sorted(sizes), how) if orders else []
-    summaries = order_summaries(tried)
-    stated = claims(rows, pairs, busy, summaries)
-    found = Found(rows, totals(rows), pairs, busy, order_quality(tried), summaries, stated)
+        tried = {one: order_traffic(layers, sorted(sizes), one, how) for one in kinds}
+    summaries = [one for some in tried.values() for one in order_summaries(some)]
+    quality = [one for some in tried.values() for one in order_quality(some)]
+    stated = claims(rows, pairs, nests, best_nests, busy, summaries)
+    found = Found(rows, totals(rows), pairs, nests, best_nests, busy, quality, summaries, stated)
     note("drawing")
     text = readme(found)
     files = {"README.md": text.encode(), **{file: table.encode() for file, table in tables(found).items()}}
@@ -88,11 +104,11 @@ def stoutchinin(
         "paper": PAPER,
         "layers": len(layers),
         "buffer_bytes": sizes,
-        "claims": [asdict(claim) for claim in found.stated],
         "median_ratios": {str(size): round(ratio, 6) for size, ratio in median_ratios(rows).items()},
         "exceptions": [asdict(row) for row in exceptions(rows)],
     }
-    answer(output, files, text, data, as_json=as_json)
+    command = command_text(PAPER, {"--networks": networks, "--no-orders": not orders, "--all-tiles": all_tiles})
+    answer(output, command, found.stated, files, text, data, as_json=as_json)
     return 0
 
 
@@ -105,9 +121,15 @@ def _drawn(found: Found) -> dict[str, bytes]:
     from hwgen.papers.figures import rendered
     from hwgen.papers.stoutchinin.figures import figure_4, figure_5, figure_7, figure_10
 
-    figures = {"fig4": figure_4(found.sums), "fig5": figure_5(found.sums), "fig10": figure_10(found.pairs)}
-    if found.quality:
-        figures["fig7"] = figure_7(found.quality, found.orders)
+    figures = {
+        "fig4": figure_4(found.sums),
+        "fig5": figure_5(found.sums),
+        "fig10": figure_10(found.pairs, found.nests),
+    }
+    for tiles in dict.fromkeys(one.tiles for one in found.orders):
+        quality = [one for one in found.quality if one.tiles == tiles]
+        name = "fig7" if tiles == "sampled" else "fig7_all_tiles"
+        figures[name] = figure_7(quality, [one for one in found.orders if one.tiles == tiles])
     return {f"{stem}.{suffix}": data for stem, figure in figures.items() for suffix, data in rendered(figure).items()}
 
 
@@ -149,10 +171,10 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
     data = {
         "rows": [{**asdict(row), "ratio_32": row.ratio_32, "ratio_16": row.ratio_16} for row in rows],
         "clusters": [{**asdict(row), "utilisation": row.utilisation, "rate": row.rate} for row in on_clusters],
-        "claims": [asdict(claim) for claim in [*stated, *cluster_claims(on_clusters)]],
         "failures": wrong,
     }
-    answer(output, files, text, data, as_json=as_json)
+    every = [*stated, *cluster_claims(on_clusters)]
+    answer(output, f"hwgen paper {PAPER} --rtl", every, files, text, data, as_json=as_json)
     if not as_json:
         for line in wrong:
             typer.echo(printable(line))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from hwgen.papers.claims import Claim, claims_table
 from hwgen.papers.documents import csv_text
 from hwgen.papers.stoutchinin.loop_orders import OrderQuality, OrderSummary
-from hwgen.papers.stoutchinin.rows import Engines, Traffic, exceptions, median_ratios
+from hwgen.papers.stoutchinin.published_nest import LayerInNest, NestQuality, NestSum, nest_sums
+from hwgen.papers.stoutchinin.rows import HWC_BYTES, Engines, Traffic, exceptions, median_ratios
 from hwgen.papers.stoutchinin.utilisation import BusyLanes
 
 __all__ = ["Found", "readme", "tables"]
@@ -20,7 +21,8 @@ class Found:
     -------
     rows, sums : traffic of each layer and of each network.
     pairs : both engines (Fig. 10).
-    busy : utilisation of the lanes.
+    nests, best_nests : every layer in the readings of Fig. 8; how near to the best loops these are.
+    busy : utilisation of the lanes of the HWC that was chosen for it.
     quality, orders : the loop orders (Fig. 7) of each layer and of all together; empty if they were not asked for.
     stated : the claims.
     """
@@ -28,6 +30,8 @@ class Found:
     rows: Sequence[Traffic]
     sums: Sequence[Traffic]
     pairs: Sequence[Engines]
+    nests: Sequence[LayerInNest]
+    best_nests: Sequence[NestQuality]
     busy: Sequence[BusyLanes]
     quality: Sequence[OrderQuality]
     orders: Sequence[OrderSummary]
@@ -35,9 +39,10 @@ class Found:
 
 
 READINGS_TEXT = """\
-Two readings, each with the same widths for all models. *bytes*: 8-bit data, 32-bit sums, halos as the paper's
-Appendix A prints them. *elements*: a partial sum counts one like any other element, as that appendix writes it, and
-halos are clipped to the image, which is kinder to the published models."""
+Readings stand side by side, each with the same widths and tiles for all models. *bytes*: 8-bit data, 32-bit sums,
+halos as the paper's Appendix A prints them. *elements*: a partial sum counts one like any other element, as that
+appendix writes it, and halos are clipped to the image, which is kinder to the published models. *sampled*: tile sizes
+that are powers of two or the whole extent, after section IV-C; the others take all integers, as IV-D has it."""
 
 BOUND_TEXT = """\
 Traffic over the larger of the two proven lower bounds, compulsory traffic and communication bound, for 8-bit data and
@@ -47,7 +52,9 @@ FILES_TEXT = """\
 - `fig4.csv` (each layer), `fig4_networks.csv`, `fig4.png`, `fig4.svg`: traffic against buffer size
 - `fig5.png`, `fig5.svg`: PEEMEN's overhead; its figures are in `fig4_networks.csv`
 - `fig10.csv`, `fig10.png`, `fig10.svg`: HWCE over HWC at 1 KiB, by the model
-- `utilisation.csv`: MACs over what the lanes can do in the cycles of the model, at 1 KiB"""
+- `fig8.csv`: each layer in the readings of Fig. 8 at 1 KiB: bytes, utilisation; `fig8_sums.csv`: of all;
+  `fig8_sizes.csv`: in how many layers they move the least at 1, 2 and 4 KiB
+- `utilisation.csv`: MACs over what the lanes can do in the cycles of the model, on the HWC chosen for busy lanes"""
 
 ORDERS_TEXT = """\
 Percent of the 180 loop orders, mean over the layers, by how far their best schedule is above the optimum.
@@ -60,7 +67,10 @@ def tables(found: Found) -> dict[str, str]:
     files = {
         "fig4.csv": csv_text(found.rows, (*derived, "ratio")),
         "fig4_networks.csv": csv_text(found.sums, derived),
-        "fig10.csv": csv_text(found.pairs, ("fits", "over_fig8", "over_best")),
+        "fig10.csv": csv_text(found.pairs, ("fits", "over_best")),
+        "fig8.csv": csv_text(found.nests),
+        "fig8_sums.csv": csv_text(_sums(found)),
+        "fig8_sizes.csv": csv_text(found.best_nests),
     }
     files["utilisation.csv"] = csv_text(found.busy)
     if found.quality:
@@ -93,6 +103,7 @@ def readme(found: Found) -> str:
             "|---|---|" + "---|" * len(sizes),
             *_by_network(found.sums, sizes),
         ],
+        "## The readings of Fig. 8 at 1 KiB": _nests(found),
         **({"## The loop orders at each buffer size (Fig. 7)": _orders(found.orders)} if found.orders else {}),
         "## Exceptions to ours <= PEEMEN <= CACHE": _exceptions(found.rows) or ["None."],
         "## Rows without a fitting line buffer (Fig. 10)": [
@@ -123,18 +134,39 @@ def _by_network(sums: Sequence[Traffic], sizes: Sequence[int]) -> list[str]:
     return lines
 
 
+def _nests(found: Found) -> list[str]:
+    lines = [
+        "Sums over the layers. *of the optima*: of the best schedules without hardware at the same size.",
+        "",
+        "| nest | memory | I, W, O bytes | layers | bytes | of the optima | mean utilisation |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in _sums(found):
+        over = "" if one.of_the_optima is None else f"{one.of_the_optima:.3f}"
+        lines.append(
+            f"| {one.nest} | {one.division} | {one.memories} | {one.layers} | {one.bytes:,} | {over} | "
+            f"{one.utilisation:.3f} |"
+        )
+    return lines
+
+
+def _sums(found: Found) -> list[NestSum]:
+    least = {row.layer: row.ours for row in found.rows if (row.reading, row.buffer_bytes) == ("bytes", HWC_BYTES)}
+    return nest_sums(found.nests, least)
+
+
 def _orders(orders: Sequence[OrderSummary]) -> list[str]:
     lines = [
         ORDERS_TEXT,
         "",
-        "| buffer | optimal | median | to 10 % above | to 20 % | to 50 % | to 100 % | more | everywhere |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| buffer | tiles | optimal | median | to 10 % above | to 20 % | to 50 % | to 100 % | more | everywhere |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for one in orders:
         shares = (one.optimal, one.median_optimal, one.within_10, one.within_20, one.within_50, one.within_100,
                   one.beyond)  # fmt: skip
         cells = " | ".join(f"{share:.1f}" for share in shares)
-        lines.append(f"| {_size(one.buffer_bytes)} | {cells} | {one.everywhere} |")
+        lines.append(f"| {_size(one.buffer_bytes)} | {one.tiles} | {cells} | {one.everywhere} |")
     return lines
 
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from hwgen.papers.stoutchinin.loop_orders import OrderQuality, OrderSummary
 from hwgen.papers.stoutchinin.measured import PUBLISHED_MOST, MeasuredEngines
+from hwgen.papers.stoutchinin.published_nest import NESTS, LayerInNest
 from hwgen.papers.stoutchinin.rows import HWC_BYTES, NETWORKS, Engines, Traffic
 
 __all__ = ["figure_4", "figure_5", "figure_7", "figure_10", "figure_10_measured"]
@@ -64,7 +65,7 @@ def figure_5(sums: Sequence[Traffic]) -> Figure:
     return figure
 
 
-def figure_10(pairs: Sequence[Engines]) -> Figure:
+def figure_10(pairs: Sequence[Engines], nests: Sequence[LayerInNest]) -> Figure:
     """HWCE over HWC at 1 KiB, a bar for each layer; larger kernels above, 1x1 below; no bar: it does not fit."""
     groups = [
         (title, [pair for pair in pairs if pair.pointwise is pointwise])
@@ -73,14 +74,24 @@ def figure_10(pairs: Sequence[Engines]) -> Figure:
     groups = [(title, group) for title, group in groups if group]
     width = max(6.0, 0.28 * max(len(group) for _, group in groups))
     figure = Figure(figsize=(width, 4.2 * len(groups)), layout="constrained")
-    bars: tuple[tuple[str, Callable[[Engines], float | None]], ...] = (
-        ("HWC with the loops of Fig. 8", lambda pair: pair.over_fig8),
+    moved = {(row.nest, row.layer): row.bytes for row in nests if row.division == "one HWC"}
+
+    def over(nest: str) -> Callable[[Engines], float | None]:
+        def ratio(pair: Engines) -> float | None:
+            found = moved.get((nest, pair.layer))
+            return None if found is None or not pair.fits else pair.hwce / found
+
+        return ratio
+
+    bars: list[tuple[str, Callable[[Engines], float | None]]] = [
+        *((f"one HWC, {nest}", over(nest)) for nest in NESTS),
         ("HWC with the layer's best loops", lambda pair: pair.over_best),
-    )
+    ]
     for axes, (title, group) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
         for number, (label, ratio) in enumerate(bars):
-            places = [index + 0.4 * number - 0.2 for index in range(len(group))]
-            axes.bar(places, [ratio(pair) or 0.0 for pair in group], width=0.4, label=label)
+            places = [index + 0.2 * number - 0.3 for index in range(len(group))]
+            axes.bar(places, [ratio(pair) or 0.0 for pair in group], width=0.2, label=label)
+        axes.axhline(PUBLISHED_MOST, color="r", linestyle="--", label=f"the paper's largest, {PUBLISHED_MOST}")
         axes.set_xticks(range(len(group)), [pair.layer for pair in group], rotation=90)
         axes.set(title=f"HWCE over HWC at {HWC_BYTES} bytes, {title}", ylabel="traffic ratio")
         axes.grid(axis="y", alpha=0.3)

@@ -1,20 +1,33 @@
 """Fig. 7 of Stoutchinin, Conti, Benini 2019: how near each of the 180 loop orders comes to the least traffic.
 
-Partial sums have 32 bits. The optimum of a layer and buffer size is that of our whole search, and each order has its
-own best of all integer tile sizes and marker places. The paper does not print the buffer sizes of its figure.
+Partial sums have 32 bits. Section IV-C samples tiles: powers of two and sizes that layers have; *sampled* is that
+space, with the layer's own whole extent for the latter. There the optimum of a layer and buffer size is the best of
+the 180 orders. *all* takes all integer tile sizes, and the optimum of our whole search. Every order has its own best
+of tile sizes and marker places. The paper searches 1 to 512 KB and does not print the buffer sizes of its figure.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean, median
+from typing import Literal
 
 from hwgen.ir.layer import Layer
 from hwgen.papers.stoutchinin.rows import Search, network_of
-from hwgen.papers.stoutchinin.sampling import least_by_order
+from hwgen.papers.stoutchinin.sampling import least_by_order, sampled
 from hwgen.search.core.batch import Request, search_layers
 
-__all__ = ["OrderQuality", "OrderSummary", "OrderTraffic", "order_quality", "order_summaries", "order_traffic"]
+__all__ = [
+    "OrderQuality",
+    "OrderSummary",
+    "OrderTraffic",
+    "Tiles",
+    "order_quality",
+    "order_summaries",
+    "order_traffic",
+]
+
+Tiles = Literal["sampled", "all"]
 
 
 @dataclass(frozen=True)
@@ -23,13 +36,15 @@ class OrderTraffic:
 
     Members
     -------
-    optimum : bytes of the best schedule of the whole search.
+    tiles : which tile sizes.
+    optimum : bytes of the best schedule of that space.
     least : for each of the 180 orders the bytes of its best schedule; None where they exceed twice the optimum.
     """
 
     network: str
     layer: str
     buffer_bytes: int
+    tiles: Tiles
     optimum: int
     least: tuple[int | None, ...]
 
@@ -49,6 +64,7 @@ class OrderQuality:
     network: str
     layer: str
     buffer_bytes: int
+    tiles: Tiles
     optimal: float
     within_10: float
     within_20: float
@@ -69,6 +85,7 @@ class OrderSummary:
     """
 
     buffer_bytes: int
+    tiles: Tiles
     layers: int
     optimal: float
     median_optimal: float
@@ -80,30 +97,38 @@ class OrderSummary:
     everywhere: int
 
 
-def order_traffic(layers: Sequence[Layer], sizes: Sequence[int], how: Search) -> list[OrderTraffic]:
+def order_traffic(layers: Sequence[Layer], sizes: Sequence[int], tiles: Tiles, how: Search) -> list[OrderTraffic]:
     """The best of each of the 180 orders for each layer and each of the ascending buffer sizes.
 
     Layers that differ only in their names are searched once.
     """
-    searched = search_layers(layers, Request(tuple(sizes)), jobs=how.jobs, store=how.store)
-    known: dict[str, list[list[int | None]]] = {}
+    known: dict[str, tuple[list[int], list[list[int | None]]]] = {}
     rows = []
-    for layer, results in zip(layers, searched, strict=True):
+    for layer in layers:
         key = layer.model_dump_json(exclude={"name", "requantisation"})
         if key not in known:
-            limits = [2 * found.total_bytes for found in results]
-            known[key] = least_by_order(layer, sizes, limits)
-        for place, (size, found) in enumerate(zip(sizes, results, strict=True)):
-            least = tuple(order[place] for order in known[key])
-            rows.append(OrderTraffic(network_of(layer), layer.name, size, found.total_bytes, least))
+            optima = _optima(layer, sizes, tiles, how)
+            limits = [2 * optimum for optimum in optima]
+            known[key] = optima, least_by_order(layer, sizes, limits, sampled_tiles=tiles == "sampled")
+        optima, found = known[key]
+        for place, (size, optimum) in enumerate(zip(sizes, optima, strict=True)):
+            least = tuple(order[place] for order in found)
+            rows.append(OrderTraffic(network_of(layer), layer.name, size, tiles, optimum, least))
         if how.progress is not None:
             how.progress(layer)
     return rows
 
 
+def _optima(layer: Layer, sizes: Sequence[int], tiles: Tiles, how: Search) -> list[int]:
+    if tiles == "sampled":
+        return [least for least in sampled(layer, sizes) if least is not None]
+    (results,) = search_layers([layer], Request(tuple(sizes)), jobs=1, store=how.store)
+    return [found.total_bytes for found in results]
+
+
 def order_quality(rows: Sequence[OrderTraffic]) -> list[OrderQuality]:
     """The distribution of the orders for each layer and buffer size."""
-    return [OrderQuality(row.network, row.layer, row.buffer_bytes, *_shares(row)) for row in rows]
+    return [OrderQuality(row.network, row.layer, row.buffer_bytes, row.tiles, *_shares(row)) for row in rows]
 
 
 def _shares(row: OrderTraffic) -> tuple[float, ...]:
@@ -113,7 +138,7 @@ def _shares(row: OrderTraffic) -> tuple[float, ...]:
 
 
 def order_summaries(rows: Sequence[OrderTraffic]) -> list[OrderSummary]:
-    """One for each buffer size."""
+    """One for each buffer size; the rows are of one kind of tiles."""
     summaries = []
     for size in sorted({row.buffer_bytes for row in rows}):
         group = [row for row in rows if row.buffer_bytes == size]
@@ -122,6 +147,7 @@ def order_summaries(rows: Sequence[OrderTraffic]) -> list[OrderSummary]:
         summaries.append(
             OrderSummary(
                 size,
+                group[0].tiles,
                 len(group),
                 optimal=mean(row.optimal for row in quality),
                 median_optimal=median(row.optimal for row in quality),

@@ -32,6 +32,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits
 
 __all__ = [
+    "TILED",
     "Baseline",
     "Reading",
     "Tile",

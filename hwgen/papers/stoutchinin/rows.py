@@ -4,7 +4,10 @@ Fig. 4 and 5: traffic against buffer size of our schedules and of the models CAC
 tiles. The paper leaves open how wide a partial sum is in its comparison, so both readings are computed, each with
 the same widths for all three models: ``bytes`` (8-bit data, 32-bit sums: what hardware moves) and ``elements`` (a
 sum counts like any other element, as Appendix A writes it; halos clipped to the image, which is kinder to the
-baselines). Fig. 10: HWCE against HWC. Fig. 7 is in `hwgen.papers.stoutchinin.loop_orders`.
+baselines). Which tiles are tried is open, too: section IV-C samples them (powers of two and what layers have), IV-D
+says all; each width has both, for all three models. Fig. 10: HWCE against the HWC with each layer's best loops; with
+the loops of Fig. 8 it is in `hwgen.papers.stoutchinin.published_nest`. Fig. 7 is in
+`hwgen.papers.stoutchinin.loop_orders`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,15 +17,15 @@ from statistics import median
 from typing import Literal
 
 from hwgen.arch.hwc import ALONG_X
-from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.model.nest.bounds import bounds
 from hwgen.model.nest.one_level import predict
-from hwgen.papers.stoutchinin.model import Reading, best_baselines
+from hwgen.papers.stoutchinin.model import TILED, Reading, best_baselines
+from hwgen.papers.stoutchinin.sampling import powers_of_two, sampled
 from hwgen.search.core.batch import Request, search_layers
-from hwgen.studies.regress.published_nests import FIG8, hwce, hwce_stripe
+from hwgen.studies.regress.published_nests import hwce, hwce_stripe
 
 __all__ = [
     "HWC_BYTES",
@@ -43,15 +46,19 @@ __all__ = [
 
 TABLE = "stoutchinin_2019"
 NETWORKS = ("alexnet", "zfnet", "vgg", "inception", "resnet")
-SIZES = tuple(1024 << power for power in range(9))
+SIZES = tuple(1024 << power for power in range(10))
 HWC_BYTES = 1024
 
-Kind = Literal["bytes", "elements"]
+Kind = Literal["bytes", "elements", "bytes, sampled", "elements, sampled"]
 READINGS: dict[Kind, tuple[Bits, Reading]] = {
     "bytes": (Bits(), Reading("acc", "printed")),
     "elements": (Bits(acc=8), Reading("output", "clipped")),
+    "bytes, sampled": (Bits(), Reading("acc", "printed")),
+    "elements, sampled": (Bits(acc=8), Reading("output", "clipped")),
 }
-"""Element widths of all models, and the reading of the baselines' equations."""
+"""Element widths of all models, and the reading of the baselines' equations; *sampled*: powers of two and the whole
+extent, in place of all integer tiles."""
+SAMPLED = frozenset[Kind](("bytes, sampled", "elements, sampled"))
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,8 @@ class Traffic:
     reading : widths, a key of `READINGS`.
     peemen, cache : None where no tile of the model fits.
     essential : every element once.
+    inputs, outputs : bytes of all inputs, and of all outputs as sums, of one layer.
+    keeps_sums : whether our schedule keeps every sum on chip until it is complete; None where it is not known.
     bound : the larger of ``essential`` and the communication bound (`hwgen.model.nest.bounds`); of a sum of rows, the
         sum of theirs.
     """
@@ -85,6 +94,9 @@ class Traffic:
     cache: int | None
     essential: int
     bound: int
+    inputs: int = 0
+    outputs: int = 0
+    keeps_sums: bool | None = None
 
     @property
     def peemen_overhead(self) -> float | None:
@@ -121,28 +133,63 @@ def network_of(layer: Layer) -> str:
 def traffic(layers: Sequence[Layer], sizes: Sequence[int], reading: Kind, how: Search) -> list[Traffic]:
     """Each layer at each buffer size."""
     bits, equations = READINGS[reading]
-    request = Request(tuple(sizes), bits=bits)
-    searched = search_layers(layers, request, jobs=how.jobs, store=how.store, progress=how.progress)
+    ours = _sampled(layers, sizes, bits, how) if reading in SAMPLED else _searched(layers, sizes, bits, how)
     rows = []
-    for layer, results in zip(layers, searched, strict=True):
+    for layer, by_size in zip(layers, ours, strict=True):
+        tiles = None
+        if reading in SAMPLED:
+            extents = {**layer.extents, "m": layer.outputs_per_group}
+            tiles = {dim: tuple(map(int, powers_of_two(extents[dim]).nonzero()[0])) for dim in TILED}
         peemen, cache = (
-            best_baselines(layer, model, sizes, reading=equations, bits=bits) for model in ("PEEMEN", "CACHE")
+            best_baselines(layer, model, sizes, reading=equations, bits=bits, tiles=tiles)
+            for model in ("PEEMEN", "CACHE")
         )
-        for result, better, worse in zip(results, peemen, cache, strict=True):
-            marks = bounds(layer, result.buffer_bytes, bits)
+        for size, (least, keeps), better, worse in zip(sizes, by_size, peemen, cache, strict=True):
+            marks = bounds(layer, size, bits)
             rows.append(
                 Traffic(
                     network_of(layer),
                     layer.name,
                     reading,
-                    result.buffer_bytes,
-                    result.total_bytes,
+                    size,
+                    least,
                     None if better is None else better.total_bytes,
                     None if worse is None else worse.total_bytes,
                     marks.compulsory,
                     marks.largest,
+                    layer.input_elements * bits.I // 8,
+                    layer.output_elements * bits.acc // 8,
+                    keeps,
                 )
             )
+    return rows
+
+
+Least = list[tuple[int, bool | None]]
+"""The least bytes at each size, and whether that schedule keeps its sums on chip."""
+
+
+def _searched(layers: Sequence[Layer], sizes: Sequence[int], bits: Bits, how: Search) -> list[Least]:
+    """The best of all schedules of each layer."""
+    request = Request(tuple(sizes), bits=bits)
+    searched = search_layers(layers, request, jobs=how.jobs, store=how.store, progress=how.progress)
+    return [
+        [(one.total_bytes, predict(one.schedule).counts["tcdm", "O", "read_partial"].bytes == 0) for one in results]
+        for results in searched
+    ]
+
+
+def _sampled(layers: Sequence[Layer], sizes: Sequence[int], bits: Bits, how: Search) -> list[Least]:
+    """The best schedule of the published sampling of each layer; layers alike but for their names once."""
+    known: dict[str, Least] = {}
+    rows = []
+    for layer in layers:
+        key = layer.model_dump_json(exclude={"name", "requantisation"})
+        if key not in known:
+            known[key] = [(least, None) for least in sampled(layer, sizes, bits) if least is not None]
+        rows.append(known[key])
+        if how.progress is not None:
+            how.progress(layer)
     return rows
 
 
@@ -200,7 +247,6 @@ class Engines:
     hwce_need : bytes of that line buffer, its weights and its sum.
     stripe : widest stripe that fits; None if none does.
     hwce_striped : bytes of the HWCE in such stripes.
-    fig8 : bytes of the HWC with the loops of Fig. 8; None if they do not run in 1 KiB.
     best : bytes of the HWC with the layer's best loops.
     """
 
@@ -211,18 +257,12 @@ class Engines:
     hwce_need: int
     stripe: int | None
     hwce_striped: int | None
-    fig8: int | None
     best: int
 
     @property
     def fits(self) -> bool:
         """Whether the line buffer holds whole rows: the paper has a bar only then."""
         return self.hwce_need <= HWC_BYTES
-
-    @property
-    def over_fig8(self) -> float | None:
-        """HWCE over HWC, as published."""
-        return None if self.fig8 is None or not self.fits else self.hwce / self.fig8
 
     @property
     def over_best(self) -> float | None:
@@ -247,16 +287,7 @@ def engines(layers: Sequence[Layer], how: Search) -> list[Engines]:
                 whole.need_bytes.total,
                 stripe,
                 None if stripe is None else predict(hwce(layer, stripe)).total_bytes,
-                _in_fig8(layer, hwc, how),
                 found.total_bytes,
             )
         )
     return rows
-
-
-def _in_fig8(layer: Layer, hwc: Hardware, how: Search) -> int | None:
-    try:
-        ((found,),) = search_layers([layer], Request((HWC_BYTES,), hwc, order=FIG8), jobs=1, store=how.store)
-    except InputError:
-        return None
-    return found.total_bytes

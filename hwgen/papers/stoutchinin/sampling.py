@@ -73,8 +73,10 @@ def least_by_order(
     limits: Sequence[int],
     bits: Bits = EIGHT_BITS,
     orders: Sequence[str] | None = None,
+    *,
+    sampled_tiles: bool = False,
 ) -> list[list[int | None]]:
-    """The least bytes of each order over all integer tile sizes at each buffer size.
+    """The least bytes of each order over all integer tile sizes at each buffer size, or over the sampled ones.
 
     Parameters
     ----------
@@ -83,7 +85,8 @@ def least_by_order(
     orders : loops as `published_loops` has them; None: all of those.
     """
     t = tables(layer, bits, Target())
-    lists = _lists(t, steps_allowed(layer, Target(), None))
+    some = {dim: powers_of_two(layer.extents[dim]) for dim in TILED}
+    lists = _lists(t, some if sampled_tiles else steps_allowed(layer, Target(), None))
     below = np.array(limits, dtype=np.float64) + 1
     return [_least(t, lists, _offered_by((loops,)), buffer_bytes, below) for loops in orders or published_loops()]
 

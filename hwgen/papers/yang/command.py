@@ -8,6 +8,7 @@ from hwgen.cli.console import chosen_names, note, progress
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.papers.answer import answer
+from hwgen.papers.kept import command_text
 from hwgen.papers.yang.caches import CACHE_FIGURES, Measured, cache_rows, measured_layers
 from hwgen.papers.yang.designs import WIDE, core_rows, design_rows, design_tasks, designs
 from hwgen.papers.yang.documents import Computed, blocking_files, blocking_readme, stated
@@ -48,10 +49,10 @@ def yang(output: Path, layers: str | None, caches: Path | None, *, jobs: int, as
     files |= _drawn(computed)
     data = {
         "paper": PAPER,
-        "claims": [asdict(claim) for claim in claims],
         "layers": [{**asdict(row), "memory": row.memory} for row in computed.on_diannao],
     }
-    answer(output, files, text, data, as_json=as_json)
+    command = command_text(PAPER, {"--networks": layers, "--cpu": caches})
+    answer(output, command, claims, files, text, data, as_json=as_json)
     pairs = zip(computed.on_diannao[::2], computed.on_diannao[1::2], strict=True)
     return 0 if all(second.memory <= first.memory for first, second in pairs) else 1
 

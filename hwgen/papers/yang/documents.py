@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hwgen.papers.claims import Claim, claims_table
 from hwgen.papers.documents import csv_text
 from hwgen.papers.yang.caches import CacheRow, Measured, cache_claims
-from hwgen.papers.yang.claims import blocking_claims
+from hwgen.papers.yang.claims import blocking_claims, unjudged_claims
 from hwgen.papers.yang.design_claims import core_claims, design_claims
 from hwgen.papers.yang.designs import LARGE, CoreRow, DesignRow
 from hwgen.papers.yang.rows import EnergyRow, NetworkRow, OnDianNao
@@ -21,7 +21,8 @@ sizes and buffer places, with the gap to a proven lower bound; both in accesses 
 
 *Designed* (Fig. 6 to 9): the same multipliers, and up to three memories of each operand on chip, as large as the
 schedule asks for, all together within a budget of bytes. Each layer has memories of its own. Accesses have 512 bits,
-the widest of Table 3, also on DianNao's side, where the two are compared. The least energy found: no proof."""
+the widest of Table 3, or 64; DianNao is compared at either width, since the text does not say which one it has. The
+least energy found: no proof."""
 
 NO_CACHES = """\
 Not counted here. `make cpu` counts them: it runs the layers under cachegrind, from our schedules and through ATLAS
@@ -62,13 +63,13 @@ class Computed:
 def stated(computed: Computed) -> list[Claim]:
     """All claims, by figure."""
     caches = (
-        [Claim("Fig. 3, 4", "fewer accesses of L2 and L3 than ATLAS and MKL", "-", "See below.", "not judged")]
+        [Claim("Fig. 3, 4", "fewer accesses of L2 and L3 than ATLAS and MKL", "-", NO_CACHES.replace("\n", " "))]
         if computed.caches is None
         else cache_claims(computed.caches)
     )
     blocking = blocking_claims(computed.networks, computed.on_diannao, computed.seeded)
     designs = design_claims(computed.designs, computed.on_diannao)
-    return [*blocking, *caches, *designs, *core_claims(computed.cores)]
+    return [*blocking, *caches, *designs, *core_claims(computed.cores), *unjudged_claims()]
 
 
 def blocking_files(computed: Computed) -> dict[str, str]:

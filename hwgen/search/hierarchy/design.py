@@ -1,8 +1,8 @@
 """Memories and schedules chosen together: of all hierarchies within a budget the one of least energy for all layers.
 
-Yang et al. 2016 take the ten best points of each layer and then one that is good for all (their Section 3.5, last
-step). Here every layer is scheduled on every hierarchy of the space, so the best one for all is found by summing;
-their way is told beside it, from the same table.
+Yang et al. 2016 take the ten best points of each layer and then one that is good for all (their Section 3.6). Here
+every layer is scheduled on every hierarchy of the space, so the best one for all is found by summing; their way is
+told beside it, from the same table.
 
 *The space*: an outermost memory without a size, and inside it one to ``memories - 1`` levels, each for all operands
 together, each at most half of the one around it. Sizes are those that are allowed, and for the outermost of them also

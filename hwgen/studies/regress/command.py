@@ -35,7 +35,8 @@ Folder = Annotated[
 Shared = Annotated[bool, typer.Option("--shared", help="On one HWC for all layers.")]
 PerLayer = Annotated[bool, typer.Option("--per-layer", help="On an HWC for each layer. Without a choice: both.")]
 Published = Annotated[
-    bool, typer.Option("--published", help="On an HWC for each layer in the loop order of the paper, lanes along x.")
+    bool,
+    typer.Option("--published", help="On an HWC for each layer in loops near the paper's Fig. 8, lanes along x."),
 ]
 Hwce = Annotated[
     bool, typer.Option("--hwce", help="With the nest of the HWCE, in stripes where its line buffer is small.")

@@ -12,7 +12,7 @@ Kind = Literal["shared", "per-layer", "published", "hwce"]
 KINDS: dict[Kind, str] = {
     "shared": "one HWC for all layers",
     "per-layer": "an HWC for each layer",
-    "published": "an HWC for each layer in the loop order of the paper's Fig. 8, lanes along x",
+    "published": "an HWC for each layer in loops near the paper's Fig. 8 (W is marked further out), lanes along x",
     "hwce": "the HWCE's nest, lanes along x",
 }
 

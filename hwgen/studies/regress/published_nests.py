@@ -13,7 +13,11 @@ __all__ = ["FIG8", "hwce", "hwce_stripe"]
 
 EIGHT_BITS = Bits()
 FIG8: Order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l")
-"""The published HWC's loops, sixteen columns at a time in the lanes (their Fig. 8; c is never tiled there)."""
+"""Loops near the published HWC's, sixteen columns at a time in the lanes (their Fig. 8; c is never tiled there).
+
+The figure prints the marker of W above the loop over output channels, inside that over kernel rows; that of I cannot
+be read. Here both stand above the rows, where they save more. `hwgen.papers.stoutchinin.published_nest` has the nests
+with W as printed, by the model."""
 
 
 def hwce(layer: Layer, stripe: int | None = None, *, bits: Bits = EIGHT_BITS, lanes: Lanes = ONE_LANE) -> Schedule:

@@ -35,10 +35,10 @@ def test_rows_of_two_layers() -> None:
         assert row.published_exactly is None or row.published_exactly >= row.best
     total = tiling_totals(rows)[0]
     assert (total.best, total.median) == (rows[0].best + deep.best, rows[0].median + deep.median)
-    stated = {claim.where: claim for claim in tiling_claims(layers, rows)}
-    assert stated["Table 1"].verdict == "reproduced in part"
-    assert "conv5_1" not in stated["Table 1"].remark
-    assert stated["Table 1"].found.startswith("the same to a percent, published model: a: 1 of 2 layers (conv6)")
+    usage = next(claim for claim in tiling_claims(layers, rows) if claim.where == "Table 1")
+    assert usage.verdict == "not reproduced"
+    assert "conv5_1" not in usage.remark
+    assert usage.found.startswith("the same to a percent in 1 of 2 layers (conv6): conv6 9")
 
 
 def test_the_table_of_the_paper_has_our_layers() -> None:
@@ -63,7 +63,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
         assert ways[layer, "none", "single"]["cycles"] > ways[layer, "best", "single"]["cycles"]
     files = {path.name for path in tmp_path.iterdir() if path.is_file()}
     fig3 = {f"fig3.{suffix}" for suffix in ("csv", "png", "svg")}
-    assert files == fig3 | {"README.md", "fig4.csv", "fig4_layers.csv", "fig4.png", "fig4.svg"}
+    assert files == fig3 | {"README.md", "claims.json", "fig4.csv", "fig4_layers.csv", "fig4.png", "fig4.svg"}
     assert {Path(file).name for file in answer.json["files"]} == files
     (total, _) = csv.DictReader((tmp_path / "fig4.csv").read_text(encoding="utf-8").splitlines())
     assert float(total["ratio"]) == pytest.approx(answer.json["totals"][0]["ratio"], rel=1e-5)
@@ -92,7 +92,9 @@ def test_the_costs_of_our_own_dma(run: Run, tmp_path: Path) -> None:
 def test_sizes_that_the_paper_prints() -> None:
     layers = contracting_layers()
     (sizes, *_) = tiling_claims(layers, tiling_rows(layers[-1:]))
-    assert (sizes.found, sizes.verdict) == ("96.2 MB, 32.6 MiB", "reproduced")
+    assert (sizes.found, sizes.verdict) == ("96.2 MB, 32.6 MiB", "reproduced in another reading")
+    (fewer, *_) = tiling_claims(layers[:-1], tiling_rows(layers[-1:]))
+    assert fewer.verdict == "not reproduced"
 
 
 def made_up(layer: str, **changes: object) -> TilingRow:
@@ -107,17 +109,21 @@ def verdicts(rows: list[TilingRow], ways: tuple[WayRow, ...] = ()) -> dict[str, 
     return {claim.where: claim.verdict for claim in tiling_claims(layers, rows, ways)}
 
 
-def test_every_claim_has_a_verdict_from_its_figures() -> None:
-    """Naive tiles at 3 times the best are no 5 times; conv5's naive tile fills 88 %, its best one 76 %."""
+READ = "reproduced in another reading"
+
+
+def test_every_claim_is_judged_both_ways() -> None:
+    """Naive tiles at 3 or at 9 times the best are no 5 times; conv5's naive tile fills 88 %, its best one 76 %."""
+    where = ("abstract, 6.2, Fig. 4", "6.2", "6.2, Table 1", "Table 1")
     worse = verdicts([made_up("conv5")])
-    assert (worse["6.2, Fig. 4"], worse["6.2, Table 1"], worse["6.2, Table 1, naive"]) == (
-        "not reproduced", "reproduced", "not reproduced",
-    )  # fmt: skip
+    assert [worse[one] for one in where] == ["not reproduced", READ, "not reproduced", "not reproduced"]
     better = verdicts([made_up("conv5", median=50.0, fill=76.2)])
-    assert (better["6.2, Fig. 4"], better["6.2, Table 1, naive"], better["Table 1"]) == ("reproduced",) * 3
-    assert verdicts([made_up("conv5", fullest=10.0)])["6.2, Table 1"] == "not reproduced"
-    # The paper's own best tile of conv6_1 is no smaller than its naive one: nothing to compare.
-    assert verdicts([made_up("conv6_1")])["6.2, Table 1, naive"] == "not judged"
+    assert [better[one] for one in where] == [READ] * 4
+    assert verdicts([made_up("conv5", median=90.0)])[where[0]] == "exceeded"
+    assert verdicts([made_up("conv5", fullest=10.0)])["6.2"] == "not reproduced"
+    # The paper's own best tile of conv6_1 is no smaller than its naive one, nor is ours.
+    assert verdicts([made_up("conv6_1")])["6.2, Table 1"] == READ
+    assert verdicts([made_up("conv6_1", fill=90.0)])["6.2, Table 1"] == "not reproduced"
 
 
 def of_layer(layer: str, *cycles: float) -> tuple[WayRow, ...]:
@@ -129,20 +135,25 @@ def of_layer(layer: str, *cycles: float) -> tuple[WayRow, ...]:
     )
 
 
-def test_the_ways_of_moving_data_are_judged_by_their_cycles() -> None:
-    """1573 s to 805 s are 48.8 % less: near enough to the printed 50 %."""
-    where = ("Fig. 3, caches disabled", "Fig. 3, caches enabled", "Fig. 3, tiles", "6.1")
+def test_the_ways_of_moving_data_are_judged_both_ways() -> None:
+    """1573 s to 805 s are 48.8 % less: near enough to the printed 50 %. Naive tiles at 52 in place of 50 are 3.8
+    %.
+    """
+    where = ("6.1, Fig. 3, caches disabled", "6.1, Fig. 3, caches enabled", "6.1, Fig. 3, tiles", "6.1")
     none = verdicts([made_up("conv5")])
     assert none["6.1, as printed"] == "reproduced"
     assert [none[one] for one in where] == ["not judged"] * 4
-    half = of_layer("conv2", 100, 90, 60, 60, 77, 50, 50), of_layer("conv4", 60, 90, 60, 60, 60, 50, 50)
-    assert [verdicts([made_up("conv5")], half[0] + half[1])[one] for one in where[:3]] == [
-        "not reproduced", "not reproduced", "reproduced",
-    ]  # fmt: skip
-    more = of_layer("conv2", 110, 90, 60, 60, 77, 50, 50), of_layer("conv4", 100, 90, 60, 60, 77, 50, 50)
-    assert [verdicts([made_up("conv5")], more[0] + more[1])[one] for one in where] == ["reproduced"] * 4
-    slower = of_layer("conv2", 110, 90, 49, 60, 77, 50, 50), of_layer("conv4", 120, 90, 50, 60, 77, 50, 50)
-    assert [verdicts([made_up("conv5")], slower[0] + slower[1])[one] for one in where[2:]] == ["not reproduced"] * 2
+
+    def judged(*rows: tuple[WayRow, ...]) -> list[str]:
+        found = verdicts([made_up("conv5")], sum(rows, ()))
+        return [found[one] for one in where]
+
+    alike = of_layer("conv2", 120, 90, 52, 60, 76, 50, 50), of_layer("conv4", 80, 90, 52, 60, 76, 50, 50)
+    assert judged(*alike) == [READ] * 4
+    more = of_layer("conv2", 420, 90, 120, 60, 150, 50, 50), of_layer("conv4", 280, 90, 120, 60, 150, 50, 50)
+    assert judged(*more) == ["exceeded", "exceeded", "not reproduced", "exceeded"]
+    less = of_layer("conv2", 60, 90, 49, 60, 55, 50, 50), of_layer("conv4", 70, 90, 49, 60, 55, 50, 50)
+    assert judged(*less) == ["not reproduced"] * 4
 
 
 def test_refusals(run: Run, tmp_path: Path) -> None:

@@ -84,27 +84,54 @@ def test_rows_are_the_fronts(dmcnn: Computed) -> None:
 
 def test_claims_without_a_network_leave_it_out(dmcnn: Computed) -> None:
     stated = depth_first_claims(dmcnn)
-    assert not any("SRGAN" in claim.published for claim in stated)
-    (fused, *_) = (claim for claim in stated if claim.where == "Fig. 7(a)")
+    assert not any("SRGAN" in claim.published for claim in stated if claim.parts)
+    elements, four_bytes, all_elements, *_ = (claim for claim in stated if claim.where == "7, Fig. 7(a)")
     rings = 3 * 2 * 225 + 64 * (2 * 225 + 225) + 64 * 2 * 113 + 128 * (2 * 113 + 113) + 128 * 2 * 57
-    assert f"{rings:,} elements in the rings for {3 * 224**2 + 256 * 56**2:,} of traffic" in fused.found
-    assert "3.09 times less" in fused.found
-    assert "0.77" in fused.found
+    assert f"{rings:,} elements in the rings for {3 * 224**2 + 256 * 56**2:,} of traffic" in elements.found
+    assert "3.09 times less" in elements.found
+    assert "0.77 times less" in four_bytes.found
+    verdicts = [claim.verdict for claim in (elements, four_bytes, all_elements)]
+    assert verdicts == ["reproduced in another reading", "not reproduced", "exceeded"]
+    assert all("prints no figures" in claim.remark for claim in (elements, four_bytes, all_elements))
     for design in ("Xiao et al. 2017", "Chang et al. 2018"):  # whose points are in the pictures alone
         (claim,) = (claim for claim in stated if design in claim.published)
         assert claim.verdict == "not judged"
         assert "in the picture alone" in claim.remark
 
 
+def test_laws_of_the_paper(dmcnn: Computed) -> None:
+    """From 720p to 4k: lines 3 times as long, maps 9 times as large; DMCNN-VD has 19 rings of lines of 64
+    channels.
+    """
+    found = {claim.published: claim for claim in depth_first_claims(dmcnn)}
+    (lines,) = (claim for published, claim in found.items() if "shorter side" in published)
+    assert lines.verdict == "reproduced"
+    assert lines.parts[0].found == pytest.approx((2 * 2160 + 2) / (2 * 720 + 2))
+    areas = [claim for published, claim in found.items() if published.endswith("scales with its area")]
+    assert [claim.verdict for claim in areas] == ["reproduced"]
+    assert areas[0].parts[0].found == 9
+    (most,) = (claim for published, claim in found.items() if "more than 200 times" in published)
+    assert (round(most.parts[0].found), most.verdict) == (268, "reproduced")
+    (skip,) = (claim for published, claim in found.items() if "for the long skips alone" in published)
+    assert skip.verdict == "reproduced"
+    other = [claim for claim in depth_first_claims(dmcnn) if claim.published.startswith("only the Pareto points")]
+    assert [claim.reading for claim in other] == ["other networks and rules, of which it is not stated"]
+
+
 def test_the_command(run: Run, tmp_path: Path) -> None:
     answer = run("paper", "goetschalckx-2019", "--networks", "srgan", "-o", tmp_path, "--json")
     assert (answer.status, answer.err) == (0, "")
-    found = {claim["where"]: claim["found"] for claim in answer.json["claims"]}
+    found = {claim["where"]: claim["found"] for claim in answer.json["claims"] if not claim["reading"]}
     assert found["6.3, point U"].startswith("164,966,400 elements, 6,357,144 on chip, 24.3 % of it the model")
-    assert found["6.2, Fig. 5(b)"].startswith("19,597 times (250,368 on chip")
+    assert found["6.2, Fig. 5(b)"] == "19,597 times"
+    by_start = {claim["published"]: claim for claim in answer.json["claims"] if not claim["reading"]}
+    (balanced,) = (one for text, one in by_start.items() if text.startswith("each stack of a single"))
+    assert [part["name"] for part in balanced["parts"]] == ["720p", "4k"]
+    (cuts,) = (one for text, one in by_start.items() if text.startswith("solutions with smaller memories"))
+    assert len(cuts["parts"]) == 4
     stems = {f"{stem}.{suffix}" for stem in ("fig5", "fig6", "fig7") for suffix in ("png", "svg")}
     files = {path.name for path in tmp_path.iterdir() if path.is_file()}
-    assert files == stems | {"README.md", "fig5.csv", "fig5_bound.csv", "fig6.csv"}
+    assert files == stems | {"README.md", "claims.json", "fig5.csv", "fig5_bound.csv", "fig6.csv"}
     assert {Path(file).name for file in answer.json["files"]} >= files
     points = {
         (int(row["memory"]), int(row["traffic"]))

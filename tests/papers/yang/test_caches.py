@@ -15,13 +15,16 @@ ROWS = [
 
 
 def test_ratios_are_judged_by_the_ranges_that_the_paper_states() -> None:
-    fewest, atlas_2, mkl_2, avx2_2, atlas_3, mkl_3, avx2_3, falling = cache_claims(measured_layers(ROWS, "file"))
-    assert (fewest.verdict, atlas_2.verdict, atlas_2.found) == (
-        "reproduced", "reproduced in part", "Conv1 5.0, Conv2 6.0",
-    )  # fmt: skip
+    claims = cache_claims(measured_layers(ROWS, "file"))
+    fewest, atlas_2, mkl_2, avx2_2, atlas_3, mkl_3, avx2_3, falling, most = claims
+    assert (fewest.verdict, atlas_2.verdict, atlas_2.found) == ("reproduced", "exceeded", "Conv1 5.0, Conv2 6.0")
     assert atlas_3.verdict == "reproduced"
     assert {one.verdict for one in (mkl_2, avx2_2, mkl_3, avx2_3)} == {"not judged"}
-    assert falling.verdict == "reproduced in part"
+    assert falling.verdict == "not reproduced"
+    assert (most.found, most.verdict) == ("L2: 83 %, L3: 83 %", "not reproduced")
+    fewer = [*ROWS, CacheRow("Conv2", "MKL", 1.0, 100, 15)]
+    _, _, mkl_2, _, _, mkl_3, _, _, most = cache_claims(measured_layers(fewer, "file"))
+    assert (mkl_2.verdict, mkl_3.verdict, most.verdict) == ("exceeded", "not reproduced", "not reproduced")
 
 
 def test_the_file_is_read_as_it_is_written(tmp_path: Path) -> None:

@@ -1,0 +1,97 @@
+"""Claims as they are kept in the documentation: verdicts judged anew, the page, planted figures."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hwgen.ir.document import InputError
+from hwgen.papers.claims import Claim, between
+from hwgen.papers.kept import KEPT, PAGE, claims_bytes, command_text, kept_files, load_kept, papers_page
+from hwgen.papers.yang.caches import cache_rows, measured_layers
+
+REPRODUCED = ("reproduced", "reproduced in another reading")
+
+
+def test_the_page_is_what_is_kept() -> None:
+    """Every figure of the page is in a kept file, beside its command; `python -m hwgen.papers.kept` writes the
+    page.
+    """
+    every = [load_kept(path) for path in kept_files()]
+    assert [kept.command.split()[2] for kept in every] == [path.stem.partition("_")[0] for path in kept_files()]
+    assert PAGE.read_text(encoding="utf-8") == papers_page(every)
+
+
+@pytest.mark.parametrize("path", kept_files(), ids=lambda path: path.stem)
+def test_no_kept_verdict_survives_a_planted_figure(path: Path) -> None:
+    for claim in load_kept(path).claims:
+        assert (claim.verdict in REPRODUCED) == bool(claim.parts and all(part.holds for part in claim.parts))
+        for number, part in enumerate(claim.parts):
+            for planted in (part.high + 1 + abs(part.high), part.low - 1 - abs(part.low)):
+                parts = [*claim.parts]
+                parts[number] = replace(part, found=planted)
+                other = replace(claim, parts=tuple(parts))
+                assert other.verdict not in REPRODUCED, (claim.where, part.name)
+
+
+def table(page: str, begins: str) -> list[list[str]]:
+    """The cells of the table of the page of results whose head begins so."""
+    lines = (PAGE.parent / page).read_text(encoding="utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(begins))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def test_the_nests_of_the_results_are_kept() -> None:
+    """`hwgen paper stoutchinin-2019` leaves fig8_sums.csv."""
+    kept = list(csv.DictReader((KEPT / "stoutchinin-2019_fig8.csv").read_text(encoding="utf-8").splitlines()))
+    rows = table("results.md", "| nest | memory |")
+    assert len(rows) == len(kept) == 6
+    for cells, one in zip(rows, kept, strict=True):
+        assert cells[0].removesuffix(", not as printed") == one["nest"]
+        sizes = "" if not one["memories"] else ", ".join(one["memories"].split()[1::2])
+        numbers = [sizes, f"{int(one['bytes']):,}", f"{float(one['of_the_optima']):.3f}"]
+        assert cells[2:] == [*numbers, f"{float(one['utilisation']):.3f}"]
+
+
+def test_the_caches_of_the_results_are_kept() -> None:
+    kept = measured_layers(cache_rows(KEPT / "cpu_accesses.csv"), "kept")
+    rows = table("results.md", "| layer | share of its work |")
+    assert [cells[0] for cells in rows] == [one.layer for one in kept]
+    programs = ("blocked", "ATLAS", "MKL", "MKL, AVX2", "OpenBLAS")
+    for cells, one in zip(rows, kept, strict=True):
+        for first, level in ((3, "l2"), (9, "l3")):
+            found = [getattr(one.counts[program], level) for program in programs]
+            assert cells[first : first + 5] == [f"{value // 1000:,}" for value in found]
+
+
+def test_a_planted_verdict_is_refused(tmp_path: Path) -> None:
+    claim = Claim("1", "a", "b", "c", parts=(between("x", 3, 1, 2),), scope="s")
+    path = tmp_path / "claims.json"
+    path.write_bytes(claims_bytes("hwgen paper some", [claim]))
+    assert load_kept(path).claims == (claim,)
+    assert load_kept(path).command == "hwgen paper some"
+    data = json.loads(path.read_text())
+    data["claims"][0]["verdict"] = "reproduced"
+    path.write_text(json.dumps(data))
+    with pytest.raises(InputError, match="1: expected the verdict not reproduced, got reproduced"):
+        load_kept(path)
+
+
+def test_commands_have_their_options() -> None:
+    options = {"--networks": None, "--cpu": Path("a/b.csv"), "--rtl": True, "--small": False}
+    assert command_text("some", options) == "hwgen paper some --cpu a/b.csv --rtl"
+
+
+def test_the_page_has_command_counts_and_table(tmp_path: Path) -> None:
+    path = tmp_path / "claims.json"
+    path.write_bytes(claims_bytes("hwgen paper some", [Claim("1", "a", "b", "c"), Claim("2", "a", "b", "c")]))
+    page = papers_page([load_kept(path)])
+    assert "## `hwgen paper some`\n\n2 claims and readings: 2 not judged.\n" in page
+    assert "| 1 | a |  |  | b | not judged | c |" in page
