@@ -6,14 +6,15 @@ from math import prod
 from hwgen.arch.bus import WORD_BYTES, beat_bytes
 from hwgen.arch.descriptor import PACKED_WORDS
 from hwgen.arch.dram import BLOCK_BYTES, Dram
+from hwgen.arch.lanes import capture
 from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import Form, Layer
+from hwgen.ir.layer import IMAGE, OUTPUT_DIMS, Dim, Form, Layer
 from hwgen.ir.schedule import Bits
 from hwgen.model.nest.bounds import compulsory
 
-__all__ = ["CycleBound", "cycle_bound", "least_iterations"]
+__all__ = ["CycleBound", "cycle_bound", "least_busy", "least_iterations"]
 
 MOVED = 4
 """Descriptors of a program, at the least: of I, W, O and the biases."""
@@ -25,7 +26,7 @@ class CycleBound:
 
     Members
     -------
-    lanes : iterations of the busiest HWC, lanes that an edge leaves idle included.
+    lanes : cycles of the busiest HWC in which lanes work or outputs are taken from them, see `least_busy`.
     ports : words of the HWCs' ports, each operand once.
     dram : beats, of what is read or of what is written, or the time of the blocks; 0 without a cluster.
     descriptors : beats of the least program; 0 without a cluster.
@@ -48,14 +49,30 @@ def least_iterations(layer: Layer, lanes: Lanes) -> int:
     No iteration covers more outputs than the lanes, and none crosses a border between groups. Of outputs that are a
     multiple of the lanes apart on each axis, each needs iterations of its own.
     """
+    return layer.groups * prod(_lane_vectors(layer, lanes).values())
+
+
+def least_busy(layer: Layer, lanes: Lanes) -> int:
+    """Cycles of one HWC, at the least: one for each iteration, and as many as there are stages for each vector.
+
+    A vector of outputs is asked for when the one before it has come through all stages of the datapath
+    (`hwgen.arch.lanes.capture`), so that short reductions wait for it.
+    """
+    along = _lane_vectors(layer, lanes)
+    vectors = layer.groups * prod(along[dim] for dim in (IMAGE, *OUTPUT_DIMS))
+    return max(least_iterations(layer, lanes), (capture(lanes) + 1) * vectors)
+
+
+def _lane_vectors(layer: Layer, lanes: Lanes) -> dict[Dim, int]:
+    """Lane vectors along each loop of one group."""
     sizes = layer.loop_extents | {"m": layer.outputs_per_group}
-    return layer.groups * prod(-(-size // lanes.along(dim)) for dim, size in sizes.items())
+    return {dim: -(-size // lanes.along(dim)) for dim, size in sizes.items()}
 
 
 def _of_all_forms(layer: Layer, lanes: Lanes) -> int:
-    """The same of the form of a layer that has the fewest; of more groups at once than lanes there are no fewer."""
+    """`least_busy` of the form of a layer that has the least; of more groups at once than lanes there is no less."""
     numbers = (one for one in range(1, min(layer.groups, lanes.product) + 1) if layer.groups % one == 0)
-    return min(least_iterations(layer.in_form(Form(groups_at_once=one)), lanes) for one in numbers)
+    return min(least_busy(layer.in_form(Form(groups_at_once=one)), lanes) for one in numbers)
 
 
 def cycle_bound(layer: Layer, hardware: Hardware, bits: Bits | None = None) -> CycleBound:
@@ -70,7 +87,7 @@ def cycle_bound(layer: Layer, hardware: Hardware, bits: Bits | None = None) -> C
     )
     # Of several HWCs that read together, one reads for all.
     words = max(-(-inputs // ports.input_bytes), -(-weights // ports.weight_bytes), -(-outputs // ports.output_bytes))
-    lanes = -(-min(least_iterations(run, hardware.shape), _of_all_forms(layer, hardware.shape)) // hwcs)
+    lanes = -(-min(least_busy(run, hardware.shape), _of_all_forms(layer, hardware.shape)) // hwcs)
     if cluster is None:
         return CycleBound(lanes, words)
     beat, timing = beat_bytes(cluster.axi_bits), cluster.dram or Dram()

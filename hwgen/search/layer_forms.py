@@ -1,7 +1,8 @@
 """The form in which a layer takes the fewest cycles on given lanes: groups that are run at once, taps as channels.
 
-A form has a bound: the cycles in which the lanes, all busy, do all its iterations. Forms are searched in the order of
-their bounds, and one whose bound is above the fewest cycles that were found is left out, which is exact.
+A form has a bound: the cycles in which the lanes do all its iterations and give all its outputs away. Forms are
+searched in the order of their iterations, and one whose bound is above the fewest cycles that were found is left out,
+which is exact.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from typing import TypeVar
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import AS_IT_IS, TAPS, Form, Layer
-from hwgen.model.cycle_bound import least_iterations
+from hwgen.model.cycle_bound import least_busy, least_iterations
 
 __all__ = ["forms_of", "in_best_form"]
 
@@ -58,7 +59,7 @@ def in_best_form(
     best: tuple[float, T] | None = None
     refused: InputError | None = None
     for one in forms:
-        if best is not None and best[0] <= least_iterations(one, lanes) / hwcs:
+        if best is not None and best[0] <= least_busy(one, lanes) / hwcs:
             continue
         try:
             found = search(one)

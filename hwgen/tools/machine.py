@@ -1,13 +1,16 @@
 """What this machine has for worker processes: processors that it may use, and memory that is free."""
 
 import os
+from multiprocessing import parent_process
 from pathlib import Path
 
 __all__ = ["free_memory", "processors"]
 
 
 def processors() -> int:
-    """The processors on which this process may run."""
+    """The processors on which this process may run; one where it is itself one of several that work side by side."""
+    if parent_process() is not None:
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -8,11 +8,13 @@ import pytest
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import AS_IT_IS, Form, Layer
-from hwgen.model.cycle_bound import least_iterations
+from hwgen.lower.hwc.parameters import parameters_for
+from hwgen.model.cycle_bound import least_busy, least_iterations
+from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import BalancedRequest, balanced
 from hwgen.search.layer_forms import forms_of, in_best_form
-from tests.random.layers import hwc, random_layer
+from tests.random.layers import HWCS, hwc, random_layer, schedules_for
 
 
 def depthwise(groups: int, each: int = 1) -> Layer:
@@ -27,6 +29,28 @@ def test_least_iterations_are_those_of_whole_lane_vectors() -> None:
         sizes = {**layer.extents, "m": layer.outputs_per_group}
         places = product(*(range(0, size, lanes.along(dim)) for dim, size in sizes.items()))
         assert least_iterations(layer, lanes) == layer.groups * len(list(places))
+
+
+@pytest.mark.parametrize("name", sorted(HWCS))
+def test_no_schedule_is_busy_for_less(name: str) -> None:
+    """Random schedules, forms and requantisations among them, by the exact model of an HWC."""
+    for schedule in schedules_for(hwc(name), Random(name), 8, 3000):
+        took = predicted_cycles(schedule, parameters_for(schedule)).total
+        assert least_busy(schedule.layer, schedule.lanes) < took
+
+
+def test_outputs_of_short_reductions_come_through_the_stages_one_after_the_other() -> None:
+    """One operation for each vector of four outputs, and six cycles until the next one has come."""
+    layer = Layer(
+        name="scale", op="conv", input_channels=4, output_channels=4, input_height=14, input_width=56,
+        output_height=14, output_width=56, kernel=(1, 1),
+    )  # fmt: skip
+    hardware = hwc("sums_of_channels")
+    ((found,),) = search_layers([layer], BalancedRequest((hardware.budget,), hardware), jobs=1)
+    assert found.balance is not None
+    busy = least_busy(layer, Lanes(m=4, c=4))
+    assert busy == 6 * 14 * 56
+    assert busy < found.balance.chosen.cycles < 1.1 * busy
 
 
 def test_forms_of_fewer_iterations() -> None:

@@ -1,6 +1,5 @@
 """A quantised network for one cluster: schedules, places in the DRAM, programs."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,8 +17,6 @@ from hwgen.arch.requantisation import bias_records, record_bytes
 from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.ir.layer import Layer
-from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import (
     Addition,
@@ -35,11 +32,9 @@ from hwgen.ir.network.kinds import (
 )
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.cluster.cost import judge_of
-from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.network.cluster_schedules import cluster_schedules
 from hwgen.lower.network.kept_schedules import KeptSchedules
-from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.lower.network.order import NodeOrder, ordered, turns
 from hwgen.lower.network.parts import LayerPart, VectorPart
 from hwgen.lower.network.program import NetworkProgram
@@ -51,8 +46,8 @@ from hwgen.lower.vector.tasks import tasks_of
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.residence import Residence
+from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
-from hwgen.search.cluster.least_cycles import search_least_cycles
 
 __all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]
 
@@ -172,7 +167,7 @@ def plan_cluster(
     Raises `InputError` for hardware that is not a cluster with scaled sums and given lanes, order and memories.
     """
     _require_one_cluster(hardware)
-    schedules, refused = _schedules(graph, hardware, progress)
+    schedules, refused = cluster_schedules(graph, hardware, progress)
     tables: dict[str, bytes] = {}
     if schedules:
         one = next(iter(schedules.values()))
@@ -225,40 +220,7 @@ def _require_one_cluster(hardware: Hardware) -> None:
             raise InputError(f"{where}: {key}: expected them given, all layers running on one cluster")
 
 
-# --- schedules ---
-
-
-def _schedules(
-    graph: Graph, hardware: Hardware, progress: Callable[[], None]
-) -> tuple[dict[str, Schedule], dict[str, str]]:
-    """The schedules of nodes by name; and why others have none."""
-    found: dict[str, Schedule] = {}
-    refused: dict[str, str] = {}
-    taken: set[str] = set()
-    known: dict[str, Schedule] = {}
-    for node in weighted(graph):
-        name = safe_name(node.name, taken)
-        try:
-            laid_out = may_be_laid_out(graph, node)
-            found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known, laid_out)
-        except InputError as error:
-            refused[node.name] = str(error).removeprefix(f"{name}: ")
-        progress()
-    return found, refused
-
-
-def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule], laid_out: bool) -> Schedule:
-    """Layers of one shape share a schedule."""
-    shape = json.dumps([layer.shape_data, laid_out], sort_keys=True)
-    if shape not in known:
-        timed = judge_of(hardware, timed=True, ordered=True)
-
-        def estimate(schedule: Schedule) -> float:
-            return estimated_cycles(schedule, hardware)
-
-        found = search_least_cycles(layer, hardware, timed=timed, estimate=estimate, laid_out=laid_out)
-        known[shape] = found.schedule
-    return known[shape].of_layer(layer)
+# --- what the vector unit runs ---
 
 
 def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -408,16 +370,15 @@ class _Compiled:
         alone. ``in_room`` : the part before with less of the TCDM, if the vector unit runs it.
         """
         residence = maps.residence(at, self._source, self.node.output)
-        alone = self._part(residence)
         if before is None:
-            return [alone]
-        assert isinstance(alone.part, LayerPart)
-        program = alone.part.program
-        if not program.layout.ordered:
-            return [before, alone]
-        size = program.placement.W.size
+            return [self._part(residence)]
+        if not _ordered(self.schedule, self.hardware):
+            return [before, self._part(residence)]
+        hwcs = (self.hardware.cluster or Cluster()).hwcs
+        schedule = normalised(held_whole(self.schedule, residence.arrays), hwcs)
+        size = place(schedule, residence).W.size
         top = min(maps.room(at - 1), maps.room(at))
-        least = aligned(place(program.schedule, replace(residence, weights=0)).size)
+        least = aligned(place(schedule, replace(residence, weights=0)).size)
         if isinstance(before.part, VectorPart):
             assert in_room is not None
             begin = aligned(top - size - PAGE_BYTES + 1, PAGE_BYTES)
@@ -425,7 +386,7 @@ class _Compiled:
                 None if begin < least or len(before.part.inputs) == MOST_INPUTS else _faster(in_room, begin, before)
             )
             if shorter is None:
-                return [before, alone]
+                return [before, self._part(residence)]
             before = shorter
         else:
             used = before.part.places
@@ -437,7 +398,7 @@ class _Compiled:
             )
             found = next(free, None)
             if found is None:
-                return [before, alone]
+                return [before, self._part(residence)]
             begin = found
         return [before, self._part(replace(residence, weights=begin, ahead=True))]
 

@@ -8,7 +8,7 @@ order of an estimate; the exact model of the program times the best.
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import inf, prod
@@ -19,8 +19,8 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Schedule
 from hwgen.model.cluster.residence import Residence
-from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests, memories_for
 from hwgen.search.cluster.outer_nest import OuterLoops
+from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of
 from hwgen.search.core.settings import Slices
 from hwgen.search.core.space import Target
@@ -33,10 +33,6 @@ CUTS = (1, 2, 3, 4, 8, 16)
 MOST_TILES, MOST_ESTIMATED, MOST_JUDGED = 32, 32, 3
 TILE_CYCLES = 150
 """About what a tile costs beyond its work."""
-GOALS: tuple[InnerGoal, ...] = ("cycles", "traffic")
-
-Cycles = Callable[[Schedule], float]
-"""Cycles of a schedule; raises `InputError` where the hardware cannot run it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class _Plan:
     """What nests of a layer in some form are searched with, loops around a tile, its steps, its spread, and a first
     estimate of its cycles."""
 
-    inner: Sequence[InnerNests]
+    inner: PromisingNests
     loops: OuterLoops
     steps: dict[Dim, int]
     spread: Spread
@@ -56,8 +52,8 @@ def search_with_kept_maps(
     hardware: Hardware,
     residence: Residence,
     *,
-    timed: Cycles,
-    estimate: Cycles,
+    timed: Estimate,
+    estimate: Estimate,
     found: Schedule | None = None,
     bits: Bits | None = None,
     laid_out: bool = False,
@@ -76,15 +72,12 @@ def search_with_kept_maps(
     plans = [
         plan
         for form in forms_of(layer.of_network, hardware.shape, laid_out=laid_out)
-        for plan in _plans(form, hardware, residence, bits)
+        for plan in _plans(form, hardware, residence, bits, estimate)
     ]
     known: list[tuple[float, Schedule]] = []
     for plan in sorted(plans, key=lambda plan: plan.estimate)[:MOST_TILES]:
-        for schedule in _nests(plan):
-            try:
-                known.append((estimate(schedule), schedule))
-            except InputError:
-                continue
+        for schedule, _, cycles in plan.inner.of(plan.loops, plan.steps, plan.spread):
+            known.append((cycles, schedule))
         if len(known) >= MOST_ESTIMATED:
             break
     best, least, tried = None, inf, 0
@@ -102,9 +95,9 @@ def search_with_kept_maps(
     return best
 
 
-def _plans(layer: Layer, hardware: Hardware, residence: Residence, bits: Bits) -> Iterator[_Plan]:
+def _plans(layer: Layer, hardware: Hardware, residence: Residence, bits: Bits, estimate: Estimate) -> Iterator[_Plan]:
     """The spread tiles."""
-    nests = [InnerNests(layer, one, bits) for one in memories_for(hardware)]
+    nests = PromisingNests(layer, hardware, bits, estimate, lambda _: True)
     cluster, target = hardware.cluster or Cluster(), Target.of(hardware)
     extents, slices = layer.extents, Slices(layer, target.settings)
     beat = beat_bytes(cluster.axi_bits)
@@ -133,14 +126,3 @@ def _cuts(unit: int, extent: int) -> list[int]:
     else:
         steps = {-(-extent // number) for number in CUTS}
     return sorted(steps, reverse=True)
-
-
-def _nests(plan: _Plan) -> Iterator[Schedule]:
-    """The nests of the HWCs, each once."""
-    known = set()
-    for nests, goal in product(plan.inner, GOALS):
-        for spills in (True, False):
-            best = nests.best(plan.loops, plan.steps, plan.spread, spills=spills, goal=goal, vectors=True)
-            if best is not None and best[0].nest not in known:
-                known.add(best[0].nest)
-                yield best[0]

@@ -14,9 +14,8 @@ few for fewer bytes. Beside the cycles is a lower bound (`hwgen.model.cycle_boun
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -31,10 +30,10 @@ from hwgen.model.cycle_bound import cycle_bound
 from hwgen.search.cluster.best_form import in_best_cluster_form
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
-from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests, memories_for
 from hwgen.search.cluster.optimal import ClusterResult, Judge
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
+from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
 from hwgen.search.least_need import require_room
@@ -56,10 +55,8 @@ TILE_WORK, MOST_WORK = 500, 2_000_000
 MOST_TILES_TIMED = 500
 SURE, GAINED = 0.001, 0.01
 """The parts by which an estimate of cycles is believed, and by which fewer bytes are worth the time to tell."""
-GOALS: tuple[InnerGoal, ...] = ("cycles", "traffic")
-
-Estimate = Callable[[Schedule], float]
-"""About the cycles of a schedule; raises `InputError` where the hardware cannot run it."""
+HOPED = 0.02
+"""The part by which a first estimate may exceed the least second one."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,6 @@ class _Search:
         self._levels = CostLevels(
             layer, bits, self._cluster, self._target, objective, demand=None, max_tried=MAX_TRIED, spreads=True
         )
-        self._inner = [InnerNests(layer, one, bits) for one in memories_for(hardware)]
         timing = self._cluster.dram or Dram()
         self._a_byte = max(1 / beat_bytes(self._cluster.axi_bits), timing.block_cycles / BLOCK_BYTES)
 
@@ -135,32 +131,16 @@ class _Search:
 
     def candidates(self, estimate: Estimate) -> list[_Candidate]:
         """Schedules, by their second estimates."""
-        found: dict[object, _Candidate] = {}
+        nests = PromisingNests(self._layer, self._hardware, self._bits, estimate, self._levels.fits)
+        found: list[_Candidate] = []
         plans = self.plans()
         for number, plan in enumerate(plans):
             tell(number / len(plans))
-            for schedule, tcdm_bytes in self._nests(plan):
-                if schedule.nest in found:
-                    continue
-                try:
-                    cycles = estimate(schedule)
-                except InputError:
-                    continue
-                found[schedule.nest] = _Candidate(schedule, plan, cycles, dram_bytes(schedule), tcdm_bytes)
-            if len(found) >= MOST_ESTIMATED:
+            if plan.cycles > nests.least * (1 + HOPED) or len(found) >= MOST_ESTIMATED:
                 break
-        return sorted(found.values(), key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
-
-    def _nests(self, plan: _Plan) -> Iterator[tuple[Schedule, int]]:
-        """The nests of the HWCs with their bytes at the TCDM."""
-        for inner, goal in product(self._inner, GOALS):
-            for spills in (True, False):
-                found = inner.best(plan.loops, plan.steps, plan.spread, spills=spills, goal=goal, vectors=True)
-                if found is None:
-                    break
-                if self._levels.fits(found[0]):
-                    yield found
-                    break
+            for schedule, tcdm_bytes, cycles in nests.of(plan.loops, plan.steps, plan.spread):
+                found.append(_Candidate(schedule, plan, cycles, dram_bytes(schedule), tcdm_bytes))
+        return sorted(found, key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
 
 
 @dataclass(frozen=True)
@@ -180,14 +160,18 @@ def _chosen(known: Sequence[_Timed]) -> _Timed:
 
 
 def _next(left: Sequence[_Candidate], known: Sequence[_Timed]) -> _Candidate | None:
-    """What is timed next: what may take fewer cycles than all, or as few for fewer bytes; None: nothing."""
+    """What is timed next: what may take fewer cycles than all, or as few for fewer bytes; None: nothing.
+
+    An estimate is believed to miss the cycles by the same part as that of the candidate whose it misses the least.
+    """
     if not known:
         return min(left, key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
     fewest, chosen = min(one.cycles for one in known), _chosen(known).candidate
-    faster = [one for one in left if one.estimate < fewest * (1 - SURE)]
+    missed = min(one.cycles / one.candidate.estimate for one in known)
+    faster = [one for one in left if missed * one.estimate < fewest * (1 - SURE)]
     if faster:
         return min(faster, key=lambda one: (one.estimate, one.dram_bytes))
-    near = [one for one in left if one.estimate <= fewest * (1 + NEAR - SURE)]
+    near = [one for one in left if missed * one.estimate <= fewest * (1 + NEAR - SURE)]
     least = (chosen.dram_bytes * (1 - GAINED), chosen.tcdm_bytes)
     cheaper = [one for one in near if (one.dram_bytes, one.tcdm_bytes) < least]
     return min(cheaper, key=lambda one: (one.dram_bytes, one.tcdm_bytes)) if cheaper else None

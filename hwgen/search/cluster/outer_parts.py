@@ -5,13 +5,14 @@ steps are the same in any division of the work. The calling thread waits, so tha
 tells how many forms are done.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hwgen.tools.machine import processors
 
 __all__ = ["in_parts", "tell", "telling"]
 
@@ -78,5 +79,4 @@ def _run(threads: list[Thread], limits: Ints, done: Ints, forms: int) -> None:
 
 
 def _threads() -> int:
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(MOST_THREADS, processors)
+    return min(MOST_THREADS, processors())
