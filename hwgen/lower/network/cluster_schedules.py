@@ -14,9 +14,7 @@ from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.search.cluster.least_cycles import search_least_cycles
-from hwgen.search.core.batch import Alone
-from hwgen.tools.machine import processors
-from hwgen.tools.side_by_side import side_by_side
+from hwgen.search.core.shared_out import shared_out
 
 __all__ = ["cluster_schedules"]
 
@@ -38,11 +36,11 @@ class _Shape:
 
 
 def cluster_schedules(
-    graph: Graph, hardware: Hardware, progress: Callable[[], None]
+    graph: Graph, hardware: Hardware, progress: Callable[[], None], jobs: int | None = None
 ) -> tuple[dict[str, Schedule], dict[str, str]]:
     """The schedules of fewest cycles of nodes by name, their maps in the DRAM; and why others have none.
 
-    ``progress`` is called for each node with weights.
+    ``progress`` is called for each node with weights; ``jobs`` : processes that search, see `shared_out`.
     """
     refused: dict[str, str] = {}
     taken: set[str] = set()
@@ -67,15 +65,10 @@ def cluster_schedules(
                 found[name] = result.of_layer(layer)
             progress()
 
-    waiting = sorted(shapes.values(), key=lambda shape: shape.layer.macs)
-    workers, alone = processors(), Alone()
-    while waiting and (min(workers, len(waiting)) == 1 or alone):
-        shape = waiting.pop(0)
-        finish(shape, _scheduled(shape.layer, shape.laid_out, hardware))
-    tasks = [(shape.layer, shape.laid_out, hardware) for shape in waiting[::-1]]
-    if tasks:
-        for number, result in side_by_side(_scheduled, tasks, min(workers, len(tasks))):
-            finish(waiting[-1 - number], result)
+    different = list(shapes.values())
+    tasks = [(shape.layer, shape.laid_out, hardware) for shape in different]
+    for number, result in shared_out(_scheduled, tasks, [shape.layer.macs for shape in different], jobs):
+        finish(different[number], result)
     return {node.name: found[node.name] for node in weighted(graph) if node.name in found}, refused
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,30 +12,14 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
 from hwgen.search.core.optimal import Balance, Result, result_of, search
+from hwgen.search.core.shared_out import shared_out
 from hwgen.search.least_need import require_room
 from hwgen.tools.kept import sealed_document
-from hwgen.tools.machine import processors
-from hwgen.tools.side_by_side import side_by_side
 
-__all__ = ["ENGINE", "Alone", "Request", "search_layers"]
+__all__ = ["ENGINE", "Request", "search_layers"]
 
 ENGINE = 2
 """Number of the search engine; results that another number stored are not used again."""
-
-
-ALONE_SECONDS = 1.0
-"""Processes take longer to start: what is searched in this time is searched without them."""
-
-
-class Alone:
-    """The processor time for which this process searches before it starts others, the smallest layers first."""
-
-    def __init__(self) -> None:
-        self._end = time.process_time() + ALONE_SECONDS
-
-    def __bool__(self) -> bool:
-        """Whether there is time left."""
-        return time.process_time() < self._end
 
 
 @dataclass(frozen=True)
@@ -115,31 +98,13 @@ def search_layers(
             open_keys.append(key)
         else:
             finish(key, kept, new=False)
-    jobs = jobs or processors()
-    if jobs > 1:
-        open_keys.sort(key=lambda key: (distinct[key].macs, key), reverse=True)
-    alone = Alone()
-    while open_keys and (min(jobs, len(open_keys)) == 1 or alone):
-        key = open_keys.pop(-1 if jobs > 1 else 0)
-        finish(key, request.search(distinct[key]), new=True)
-    if open_keys:
-        _search_side_by_side(open_keys, distinct, request, min(jobs, len(open_keys)), finish)
+    tasks = [(distinct[key],) for key in open_keys]
+    for number, results in shared_out(request.search, tasks, [layer.macs for (layer,) in tasks], jobs):
+        finish(open_keys[number], results, new=True)
     return [
         [replace(result, schedule=_renamed(result.schedule, layer)) for result in found[key]]
         for key, layer in zip(keys, layers, strict=True)
     ]
-
-
-def _search_side_by_side(
-    keys: list[str],
-    layers: dict[str, Layer],
-    request: Request,
-    workers: int,
-    finish: Callable[..., None],
-) -> None:
-    """Search in processes of their own, in this order; an interrupt drops only what is not finished."""
-    for number, results in side_by_side(request.search, [(layers[key],) for key in keys], workers):
-        finish(keys[number], results, new=True)
 
 
 def _renamed(schedule: Schedule, layer: Layer) -> Schedule:

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.search.core.batch import Alone
+from hwgen.search.core.shared_out import shared_out
 from hwgen.search.hierarchy.optimal import HierarchyResult, search_hierarchy
-from hwgen.tools.machine import processors
-from hwgen.tools.side_by_side import side_by_side
 
 __all__ = ["HierarchyRequest", "search_on_hierarchy", "search_tasks"]
 
@@ -63,21 +61,13 @@ def search_tasks(
     """
     keys = [_key(*task) for task in tasks]
     distinct = {key: index for index, key in reversed(list(enumerate(keys)))}
-    waiting = sorted(distinct, key=lambda key: (tasks[distinct[key]][0].macs, key), reverse=True)
+    chosen = list(distinct.items())
+    arguments = [(tasks[index],) for _, index in chosen]
     found: dict[str, HierarchyResult] = {}
-
-    def finish(key: str, result: HierarchyResult) -> None:
+    for number, result in shared_out(_search, arguments, [layer.macs for ((layer, _),) in arguments], jobs):
+        key, index = chosen[number]
         found[key] = result
-        arrived(distinct[key], result)
-
-    jobs, alone = min(jobs or processors(), len(waiting)), Alone()
-    while waiting and (jobs == 1 or alone):
-        key = waiting.pop()
-        finish(key, _search(tasks[distinct[key]]))
-    if waiting:
-        arguments = [(tasks[distinct[key]],) for key in waiting]
-        for number, result in side_by_side(_search, arguments, min(jobs, len(waiting))):
-            finish(waiting[number], result)
+        arrived(index, result)
     return [_named(found[key], layer) for key, (layer, _) in zip(keys, tasks, strict=True)]
 
 

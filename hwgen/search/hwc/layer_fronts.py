@@ -18,12 +18,10 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.nest.one_level import predict
-from hwgen.search.core.batch import Alone
 from hwgen.search.core.optimal import search
+from hwgen.search.core.shared_out import shared_out
 from hwgen.search.core.space import Target, tables
 from hwgen.search.hwc.canonical import order_from_text, orders_for, points, schedule_of, splits_of
-from hwgen.tools.machine import processors
-from hwgen.tools.side_by_side import side_by_side
 
 __all__ = ["Choice", "LayerFronts", "Point"]
 
@@ -288,13 +286,5 @@ def _front(layer: Layer, families: list[tuple[Target, str, Floats]], most_bytes:
 
 def _in_parallel(function: Callable[..., _Front], tasks: Sequence[tuple[Any, ...]], jobs: int | None) -> list[_Front]:
     """What the function makes of each task, whose first argument is a layer."""
-    jobs, alone = jobs or processors(), Alone()
-    waiting = sorted(range(len(tasks)), key=lambda number: tasks[number][0].macs, reverse=True)
-    found: dict[int, _Front] = {}
-    while waiting and (min(jobs, len(waiting)) == 1 or alone):
-        number = waiting.pop()
-        found[number] = function(*tasks[number])
-    if waiting:
-        done = side_by_side(function, [tasks[number] for number in waiting], min(jobs, len(waiting)))
-        found |= {waiting[place]: front for place, front in done}
+    found = dict(shared_out(function, tasks, [task[0].macs for task in tasks], jobs))
     return [found[number] for number in range(len(tasks))]

@@ -8,9 +8,10 @@ import pytest
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster
-from hwgen.lower.network import cluster_schedules
+from hwgen.lower.network.cluster_schedules import cluster_schedules
 from hwgen.lower.network.layers import weighted
 from hwgen.readers.integers.reader import read_quantised
+from hwgen.search.core import shared_out
 from tests.random.quantised import quantised_model, random_model
 
 
@@ -22,12 +23,11 @@ def test_side_by_side_they_are_the_same(tmp_path: Path, monkeypatch: pytest.Monk
     quantised_model(rng, random_model(rng), tmp_path / "x.onnx")
     graph = read_quantised(tmp_path / "x.onnx")
     found, told = {}, {}
-    for processes in (1, 2):
-        monkeypatch.setattr(cluster_schedules, "processors", lambda number=processes: number)
-        monkeypatch.setattr(cluster_schedules, "Alone", lambda number=processes: number == 1)
+    monkeypatch.setattr(shared_out, "ALONE_SECONDS", 0.0)
+    for jobs in (1, 2):
         ticks: list[None] = []
-        found[processes] = cluster_schedules.cluster_schedules(graph, hardware, lambda here=ticks: here.append(None))
-        told[processes] = len(ticks)
+        found[jobs] = cluster_schedules(graph, hardware, lambda here=ticks: here.append(None), jobs)
+        told[jobs] = len(ticks)
     assert found[1] == found[2]
     assert list(found[1][0]) == list(found[2][0])
     assert len({schedule.nest for schedule in found[1][0].values()}) > 1

@@ -13,7 +13,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.readers.layer_sets import load_layer_set
-from hwgen.search.core import batch
+from hwgen.search.core import batch, shared_out
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
 
@@ -79,7 +79,7 @@ def test_layers_that_differ_in_their_requantisation_share_a_search_and_keep_it(s
 def test_any_number_of_jobs_gives_the_same_results_and_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
-    monkeypatch.setattr(batch, "ALONE_SECONDS", seconds)
+    monkeypatch.setattr(shared_out, "ALONE_SECONDS", seconds)
     alone = search_layers(layers(), REQUEST, jobs=1, store=tmp_path / "alone")
     together = search_layers(layers(), REQUEST, jobs=2, store=tmp_path / "together")
     assert essence(alone) == essence(together)
@@ -163,9 +163,9 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from hwgen.readers.layer_sets import load_layer_set
-from hwgen.search.core import batch
+from hwgen.search.core import batch, shared_out
 from hwgen.search.core.batch import Request, search_layers
-batch.ALONE_SECONDS = 0
+shared_out.ALONE_SECONDS = 0
 layers = load_layer_set("stoutchinin_2019").starting_with("resnet").convolutions()
 search_layers(layers, Request((1024, 4096)), jobs=2, store=Path(sys.argv[1]))
 """
