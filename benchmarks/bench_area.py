@@ -7,6 +7,8 @@ LUT4-equivalents are LUT4, two for a carry cell and six for a memory of 16 words
 - 64 lanes: at most 13,000, at most 72 multipliers of 18 x 18 bits, at least 95 MHz;
 - 256 lanes: at most 100 for each multiplier, without the multipliers themselves.
 
+``python -m benchmarks area --fit`` fits the estimates of `hwgen.model.area` instead: see `fit`.
+
 A clock without a mark is printed alone. Clocks hang on the seed of the placement: marks hold for that of `Device`,
 and ``python -m benchmarks.bench_area 5`` places with five seeds, for minutes each, and prints the best and the
 median, too.
@@ -17,18 +19,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from benchmarks.area_designs import TABLE, is_held_out, measure
+from benchmarks.area_fit import KINDS, errors_of, fitted, judged
 from hwgen.api.work import fitted_works, work_of
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.vector.shape import VectorShape
 from hwgen.export.cached import generated
+from hwgen.ir.document import json_text, write_atomically
 from hwgen.ir.hardware import VECTOR_ELEMENTS
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc import compile_layer
+from hwgen.model.area.estimate import COEFFICIENTS, coefficients, estimated_hwc
 from hwgen.synth.blocks import Block, vector_blocks
 from hwgen.synth.cells import Area
 from hwgen.synth.ecp5 import Device, areas, synthesise_hwc
@@ -149,6 +156,49 @@ def unit(address_bits: int, shape: VectorShape) -> None:
             f"{name or 'itself':34}{area.lut4_equivalents:8,}{area.ffs:8,}{area.dsps:6}{area.block_rams:6}",
             flush=True,
         )
+
+
+OPTIONS = ("--fit",)
+"""What ``python -m benchmarks area`` takes beside its name."""
+AIMS = (("lut4_median", 0.05), ("lut4_worst", 0.15), ("mhz_median", 0.10))
+"""Errors of designs that are held out: at most these parts."""
+
+
+def fit() -> bool:
+    """Fit the coefficients of `hwgen.model.area` to random designs, and print the errors; whether its aims are met.
+
+    Designs are drawn, synthesised for hours, and kept in `TABLE`, which is written whenever one is done: a fit that
+    was killed goes on. ``coefficients.json`` is written from those that are there.
+    """
+    rows = measure(TABLE)
+    return fit_rows(list(rows.values()))
+
+
+def fit_rows(rows: list[dict[str, Any]]) -> bool:
+    """The same from designs that have been synthesised."""
+    document = fitted(rows)
+    write_atomically(COEFFICIENTS, json_text(document))
+    coefficients.cache_clear()
+    estimated_hwc.cache_clear()
+    found = [judged(row) for row in rows]
+    errors = {}
+    for held_out, part in ((False, "fitted"), (True, "held_out")):
+        for kind in KINDS:
+            those = [one for one in found if one.row["kind"] == kind and is_held_out(one.row) == held_out]
+            if those:
+                errors.setdefault(part, {})[kind] = one = errors_of(those)
+                print(f"{part:9}{kind:9}{one}", flush=True)
+    document["errors"] = {part: {kind: asdict(one) for kind, one in of.items()} for part, of in errors.items()}
+    write_atomically(COEFFICIENTS, json_text(document))
+    judge = errors.get("held_out", {}).get("hwc")
+    met = judge is not None
+    for name, most in AIMS if judge else ():
+        part = getattr(judge, name)
+        reached = part is not None and part <= most
+        told = "not known" if part is None else f"{100 * part:.1f} %"
+        print(f"{name} of HWCs that are held out: {told}, at most {100 * most:g} %: {'met' if reached else 'missed'}")
+        met = met and reached
+    return met
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.forecast import NodeForecast, forecast_of, forecast_of_layers
 from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.placement import placement, plan_on
+from hwgen.model.area.estimate import EstimatedArea, estimated_area
 from hwgen.readers.integers.reader import read_quantised
 
 __all__ = ["ForecastRequest", "MachineForecast", "NetworkForecast", "forecast"]
@@ -38,7 +39,8 @@ class MachineForecast:
     memory : whose bytes are counted: ``dram`` of a cluster, programs included; ``tcdm``, what an HWC works on.
     bytes : there.
     energy : pJ of all accesses and multiply-accumulates; of an HWC without what fills its memory.
-    mhz : a clock, for images a second.
+    area : what the hardware is estimated to take on an ECP5, and its clock there.
+    given_mhz : a clock, for images a second.
     """
 
     name: str
@@ -50,7 +52,13 @@ class MachineForecast:
     memory: str
     bytes: int
     energy: float
-    mhz: float | None = None
+    area: EstimatedArea
+    given_mhz: float | None = None
+
+    @property
+    def mhz(self) -> float:
+        """The clock that is given, else the estimated one."""
+        return self.given_mhz or self.area.mhz or 0.0
 
     @property
     def macs(self) -> int:
@@ -63,9 +71,9 @@ class MachineForecast:
         return self.macs / (self.cycles * self.multipliers)
 
     @property
-    def images_a_second(self) -> float | None:
-        """Images that it takes in a second at the clock, the host's work aside; None without a clock."""
-        return None if self.mhz is None else self.mhz * 1e6 / self.cycles
+    def images_a_second(self) -> float:
+        """Images that it takes in a second at the clock `mhz`, the host's work aside."""
+        return self.mhz * 1e6 / self.cycles
 
     def to_dict(self) -> dict[str, Any]:
         """An entry of the document."""
@@ -79,7 +87,9 @@ class MachineForecast:
             "memory": self.memory,
             "bytes": self.bytes,
             "energy": self.energy,
+            "estimated": self.area.to_dict(),
             "mhz": self.mhz,
+            "mhz_is_estimated": self.given_mhz is None,
             "images_a_second": self.images_a_second,
             "host": dict(self.host),
             "layers": [one.to_dict() for one in self.layers],
@@ -108,7 +118,8 @@ class NetworkForecast(Answer):
         return [
             {"hardware": one.name, "multipliers": one.multipliers, "cycles": one.cycles,
              "utilisation": one.utilisation, "memory": one.memory, "bytes": one.bytes, "energy": one.energy,
-             "images_a_second": one.images_a_second, "on_the_host": len(one.host)}
+             "images_a_second": one.images_a_second, "mhz": one.mhz, "lut4_estimated": one.area.lut4,
+             "on_the_host": len(one.host)}
             for one in self.machines
         ]  # fmt: skip
 
@@ -164,7 +175,7 @@ class ForecastRequest:
             machine.name, multipliers, tuple(node for one in each for node in one.nodes),
             {node.name: place.reasons.get(node.name, "") for node in nodes}, programs,
             round(sum(one.cycles for one in each)), "tcdm" if machine.cluster is None else "dram",
-            sum(one.bytes for one in each), sum(one.energy for one in each), self.mhz,
+            sum(one.bytes for one in each), sum(one.energy for one in each), estimated_area(machine), self.mhz,
         )  # fmt: skip
 
 
@@ -182,7 +193,7 @@ def forecast(
     model : the model's file, or what `load` made of it.
     hardware : one HWC or cluster, or several of them to compare; with requantisation scaled.
     resident : on clusters: maps that fit stay in the TCDM from node to node.
-    mhz : a clock, for images a second.
+    mhz : a clock, for images a second; without it that which the hardware is estimated to have on an ECP5.
     """
     given = model.given if isinstance(model, Network) else model
     if isinstance(hardware, str | PathLike | Mapping | Hardware):

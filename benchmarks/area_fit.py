@@ -1,0 +1,190 @@
+"""The coefficients of `hwgen.model.area`, fitted to designs that were synthesised, and their errors on others."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.area_designs import TOOLS, is_held_out
+from hwgen.arch.dma import DmaParameters
+from hwgen.arch.hardware_file import read_hardware_data
+from hwgen.arch.vector.shape import VectorShape
+from hwgen.model.area.assumed import cluster_of, hwc_of
+from hwgen.model.area.clock import clock_terms
+from hwgen.model.area.cluster_terms import cluster_structure, dma_structure, vector_structure
+from hwgen.model.area.estimate import (
+    LUTS_OF_A_MEMORY,
+    estimated_around,
+    estimated_dma,
+    estimated_hwc,
+    estimated_vector_unit,
+)
+from hwgen.model.area.fit import nonnegative
+from hwgen.model.area.hwc_terms import hwc_structure
+from hwgen.model.area.structure import QUANTITIES, Structure
+from hwgen.synth.tool_run import DEVICE
+
+__all__ = ["Errors", "Judged", "block_of", "errors_of", "fitted", "judged", "structure_of", "total"]
+
+Row = Mapping[str, Any]
+Floats = NDArray[np.float64]
+KINDS = ("hwc", "cluster", "vector", "dma")
+RIDGE = 1e-4
+"""See `hwgen.model.area.fit.nonnegative`."""
+CELLS = {"luts": 0, "lut_rams": 1, "flip_flops": 2, "dsps": 3, "block_rams": 4}
+"""Places of quantities in a block of a row: those of `hwgen.synth.cells.Area`."""
+FILL = ("memory", "writes", "upper_writes", "fill")
+
+
+def block_of(kind: str, name: str) -> str:
+    """The block of the model that an instance belongs to."""
+    first, _, rest = name.partition(".")
+    if kind in ("vector", "dma"):
+        return kind
+    if kind == "cluster":
+        inner = rest.partition(".")[0] if first == "core" else first
+        if inner in ("vector", "dma"):
+            return inner
+        # What the memory answers has the names of those who asked.
+        return "interconnect" if (inner in ("", "tcdm") and first != "core") or inner.startswith("hwc_") else "queues"
+    if first == "input":
+        return "fill" if rest.startswith(FILL) else "placer"
+    if first.startswith("master_"):
+        return "ports"
+    return first if first in ("datapath", "weight", "output", "sequencer") else "control"
+
+
+def structure_of(row: Row) -> Structure:
+    """The structure of a design."""
+    if row["kind"] == "vector":
+        return vector_structure(VectorShape(row["data"]["elements"]), row["data"]["address_bits"])
+    if row["kind"] == "dma":
+        return dma_structure(DmaParameters(**row["data"]))
+    hardware = read_hardware_data(row["data"], "drawn")
+    hwc = hwc_of(hardware)
+    return hwc_structure(hwc) if row["kind"] == "hwc" else cluster_structure(cluster_of(hardware, hwc))
+
+
+def total(row: Row, quantity: str, block: str | None = None) -> int:
+    """Cells of a design, or of one of its blocks."""
+    at = CELLS[quantity]
+    return sum(cells[at] for name, cells in row["blocks"].items() if block in (None, block_of(row["kind"], name)))
+
+
+def fitted(rows: Iterable[Row]) -> dict[str, Any]:
+    """The document with the coefficients, of the rows that are not held out."""
+    used = [(row, structure_of(row)) for row in rows if not is_held_out(row)]
+    blocks: dict[str, dict[str, dict[str, float]]] = {}
+    for name in dict.fromkeys(name for _, structure in used for name in structure.terms):
+        having = [(row, structure) for row, structure in used if name in structure.terms]
+        # Memories of HWCs are known.
+        quantities = QUANTITIES[:-1] if having[0][0]["kind"] == "hwc" else QUANTITIES
+        blocks[name] = {
+            quantity: _coefficients(
+                [structure.terms[name] for _, structure in having],
+                [total(row, quantity, name) for row, _ in having],
+                [max(1, total(row, quantity)) for row, _ in having],
+            )
+            for quantity in quantities
+        }
+    placed = [row for row, _ in used if row["mhz"]]
+    periods = [1e3 / row["mhz"] for row in placed]
+    return {
+        "format": 1,
+        "tools": {name: version(name) for name in TOOLS},
+        "device": asdict(DEVICE),
+        "designs": {
+            kind: {part: sorted(row["number"] for row in rows if row["kind"] == kind and is_held_out(row) == held)
+                   for part, held in (("fitted", False), ("held_out", True))}
+            for kind in KINDS
+        },
+        "blocks": blocks,
+        "clock": _coefficients([clock_terms(_hwc(row)) for row in placed], periods, periods),
+    }  # fmt: skip
+
+
+def _hwc(row: Row) -> Any:
+    return hwc_of(read_hardware_data(row["data"], "drawn"))
+
+
+def _coefficients(
+    terms: Sequence[Mapping[str, float]], measured: Sequence[float], sizes: Sequence[float]
+) -> dict[str, float]:
+    """Coefficients above 0 by term; errors count as parts of the sizes."""
+    if not terms:
+        return {}
+    names = list(dict.fromkeys(name for one in terms for name in one))
+    table = np.array([[one.get(name, 0.0) for name in names] for one in terms], float)
+    found = nonnegative(table, np.array(measured, float), 1 / np.array(sizes, float), ridge=RIDGE)
+    return {name: round(float(value), 5) for name, value in zip(names, found, strict=True) if value > 0}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A design, what is estimated for it, and by how much that is above what was measured, in parts of it."""
+
+    row: Row
+    lut4: float
+    flip_flops: float
+    dsps: int
+    block_rams: int
+    mhz: float | None
+
+
+def judged(row: Row) -> Judged:
+    """A design against the coefficients of the package."""
+    kind, data = row["kind"], row["data"]
+    if kind == "vector":
+        found = estimated_vector_unit(VectorShape(data["elements"]), data["address_bits"])
+    elif kind == "dma":
+        found = estimated_dma(DmaParameters(**data))
+    elif kind == "hwc":
+        found = estimated_hwc(_hwc(row))
+    else:
+        hardware = read_hardware_data(data, "drawn")
+        found = estimated_around(cluster_of(hardware, hwc_of(hardware)))
+    lut4 = total(row, "luts") + LUTS_OF_A_MEMORY * total(row, "lut_rams")
+    return Judged(
+        row,
+        found.lut4 / lut4 - 1,
+        found.flip_flops / total(row, "flip_flops") - 1,
+        found.dsps - total(row, "dsps"),
+        found.block_rams - total(row, "block_rams"),
+        found.mhz / row["mhz"] - 1 if row["mhz"] and found.mhz else None,
+    )
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of several designs, in parts of what was measured."""
+
+    designs: int
+    lut4_median: float
+    lut4_worst: float
+    flip_flops_median: float
+    flip_flops_worst: float
+    dsps_equal: int
+    block_rams_equal: int
+    placed: int
+    mhz_median: float | None
+    mhz_worst: float | None
+
+
+def errors_of(found: Sequence[Judged]) -> Errors:
+    """The errors of some designs, at least one."""
+    luts, registers = [abs(one.lut4) for one in found], [abs(one.flip_flops) for one in found]
+    clocks = [abs(one.mhz) for one in found if one.mhz is not None]
+    return Errors(
+        len(found), _rounded(median(luts)), _rounded(max(luts)),
+        _rounded(median(registers)), _rounded(max(registers)),
+        sum(one.dsps == 0 for one in found), sum(one.block_rams == 0 for one in found), len(clocks),
+        _rounded(median(clocks)) if clocks else None, _rounded(max(clocks)) if clocks else None,
+    )  # fmt: skip
+
+
+def _rounded(part: float) -> float:
+    return round(part, 4)

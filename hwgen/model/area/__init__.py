@@ -1,0 +1,1 @@
+"""Area and clock of hardware as functions of its parameters, fitted to synthesised designs."""

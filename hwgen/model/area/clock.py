@@ -1,0 +1,22 @@
+"""What the critical path of an HWC is made of."""
+
+from math import log2
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.model.area.structure import Terms
+
+__all__ = ["clock_terms"]
+
+
+def clock_terms(p: HwcParameters) -> Terms:
+    """Terms of the period: nanoseconds in cells and wires."""
+    return {
+        "1": 1,
+        "log of lanes": log2(p.lanes.product),
+        "columns": log2(p.lanes.x),
+        "positions": p.position_bits,
+        "wide": p.wide,
+        "in a cluster": p.cluster,
+        "scaled": p.scaled,
+        "block RAM": p.block_ram,
+    }

@@ -1,0 +1,306 @@
+"""What the blocks of an HWC are made of: the terms that its area is a sum of, with coefficients that are fitted.
+
+Each block has terms of its own. A term is a number of things that Yosys makes cells of: bits of a counter, bits that
+a multiplexer chooses from, adders. Multipliers and memories need no coefficients: they are known.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import log2
+
+from hwgen.arch.bus import WORD_BITS, WORD_BYTES
+from hwgen.arch.hwc import OUTPUT_DIMS, WEIGHT_DIMS, HwcParameters
+from hwgen.arch.lanes import FEW_LINES, spreads
+from hwgen.arch.registers.hwc import address_bits, setting_widths
+from hwgen.arch.registers.loop_counts import same_outside
+from hwgen.model.area.memories import MemoryCells, asynchronous, synchronous
+from hwgen.model.area.structure import Structure, Terms
+
+__all__ = ["BLOCKS", "bits", "hwc_structure"]
+
+SCALE_BITS = 23
+"""Bits of a multiplier, a shift and a way of rounding, in the second word of a channel's record."""
+BLOCKS = ("control", "datapath", "fill", "placer", "weight", "output", "ports", "sequencer")
+"""Blocks of an HWC: parts of the Verilog's instances that grow with the same things."""
+
+
+def hwc_structure(p: HwcParameters) -> Structure:
+    """The structure of an HWC."""
+    memories = _memories(p)
+    found = {
+        "control": _control(p),
+        "datapath": _datapath(p, memories),
+        "fill": _fill(p, memories),
+        "placer": _placer(p),
+        "weight": _weight(p, memories),
+        "output": _output(p, memories),
+        "ports": _ports(p),
+        "sequencer": _sequencer(p),
+    }
+    return Structure(
+        found,
+        sum(number * one.lut_rams for number, one in memories.values()),
+        sum(number * one.block_rams for number, one in memories.values()),
+        _dsps(p),
+    )
+
+
+def _memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
+    """Its memories by name: how many there are alike, and each."""
+    output = synchronous(p.output_depth, WORD_BITS * p.lanes.sums, transparent=True)
+    copies, held = p.lanes.y * p.lanes.c, p.block_ram or spreads(p.lanes)
+    found = {**_banks("I", copies, p.input_banks, p.input_depth, held=held), "O": (1, output)}
+    if p.weight_lines:
+        stored = p.weight_lines.stored
+        parts = max(1, stored // min(p.weight_lines.word, stored))
+        found["W"] = 1, synchronous(p.weight_depth, 8 * stored, parts=parts)
+    else:
+        found |= _banks("W", 1, p.weight_banks, p.weight_bytes // p.weight_banks, held=p.block_ram)
+    if p.bias_words:
+        found["kept biases"] = 1, synchronous(p.record_words * p.bias_words, WORD_BITS)
+    ports = p.ports.I, p.ports.W, p.ports.O
+    flat, ahead = (p.input_elements - 1).bit_length() + 1, p.input_words_ahead
+    lines = p.weight_lines
+    place = 1 + max(1, (lines.stored // lines.word - 1).bit_length()) if lines else 0
+    rows, vector = p.vector_lanes.m * p.vector_lanes.y, p.vector_lanes
+    address = 0 if p.cluster else address_bits(p)
+    found |= {
+        f"accesses {i}": (1, asynchronous(p.in_flight + 2, (address or WORD_BITS) - bits(port // 8) + (i == 2)))
+        for i, port in enumerate(ports)
+    }
+    found |= {
+        "answers I": (1, asynchronous(ahead, p.ports.I)),
+        "entries I": (1, asynchronous(ahead, 5 + flat + p.ports.input_bytes + bits(p.lanes.c))),
+        "entries W": (1, asynchronous(p.weight_words_ahead, 2 + place if lines else 0)),
+    }
+    if vector.m > 1:
+        found["biases"] = 1, asynchronous(vector.m, WORD_BITS)
+        if p.scaled:
+            found["scales"] = 1, asynchronous(vector.m, SCALE_BITS)
+    if rows > FEW_LINES:
+        found["waiting"] = 1, asynchronous(rows, 8 * (WORD_BYTES - 1))
+    if p.ports.O > WORD_BITS:
+        sub = bits(p.ports.O // WORD_BITS)
+        found |= {
+            "wide words": (1, asynchronous(max(2, rows), 9 * p.ports.output_bytes)),
+            "wide answers": (1, asynchronous(p.in_flight + 2, p.ports.O)),
+            "wide entries": (1, asynchronous(p.in_flight + 2, 2 * sub)),
+        }
+    return found
+
+
+def bits(numbers: int) -> int:
+    """Bits of numbers below a power of two."""
+    return (numbers - 1).bit_length()
+
+
+def _banks(name: str, copies: int, banks: int, depth: int, *, held: bool) -> dict[str, tuple[int, MemoryCells]]:
+    """Banks of bytes; ``held``: what they answer is in a register at once. The last one reads where a register points
+    to: Yosys makes its read synchronous in any case."""
+    read = synchronous if held else asynchronous
+    return {name: (copies * (banks - 1), read(depth, 8)), f"last {name}": (copies, synchronous(depth, 8))}
+
+
+def _dsps(p: HwcParameters) -> int:
+    """Multipliers: those of the lanes, of addresses, of sizes of tiles, of steps of a vector, and of scales."""
+    lanes = p.lanes
+    steps = (lanes.y > 1 and lanes.m > 1) + (lanes.x > 1 and lanes.m * lanes.y > 1)
+    loads = 2 + (lanes.m > 1 and lanes.y > 1) + (lanes.x > 1)
+    addresses = 2 + 2 + p.loads_sums * loads
+    sizes = 0 if p.weight_lines else len(WEIGHT_DIMS) - 1
+    return lanes.product + addresses + sizes + steps + 2 * p.requantisers * p.scaled
+
+
+def _nest(p: HwcParameters, order: Iterable[int], name: str = "nest") -> dict[str, float]:
+    """Counters of a nest's loops, and the bits of the entries that they are reloaded from."""
+    inside = list(order)
+    entries = {j: 1 + len(same_outside([p.loops[i] for i in inside], at)) for at, j in enumerate(inside)}
+    return {
+        f"{name}: loops": len(inside),
+        f"{name}: bits": sum(p.dim_bits[p.loops[j]] + 1 for j in inside),
+        f"{name}: entries": sum(p.dim_bits[p.loops[j]] * (entries[j] - 1) for j in inside),
+    }
+
+
+def _control(p: HwcParameters) -> Terms:
+    widths, constants, narrower = setting_widths(p), dict(p.constants), dict(p.setting_bits)
+    held = {name: min(bits, narrower.get(name, bits)) for name, bits in widths.items() if name not in constants}
+    bits = sum(held.values())
+    return {
+        "1": 1,
+        "bits": bits,
+        "registers": len(held),
+        "read back": bits * p.read_back,
+        "second": bits * p.second_settings,
+        "alone": not p.cluster,
+        "constant bits": sum(widths[name] for name in constants if name in widths),
+    }
+
+
+def _datapath(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> Terms:
+    lanes, output = p.lanes, memories["O"][1]
+    across, channels = lanes.y * lanes.x, lanes.c > 1
+    return {
+        "1": 1,
+        "sums": lanes.sums,
+        "sums loaded": lanes.sums * p.loads_sums,
+        "adders": (lanes.c - 1) * lanes.sums,
+        "products": lanes.product,
+        "products, no tree": lanes.product * (not channels),
+        "pixels": across * lanes.c * (not channels or p.scaled),
+        "spread": (lanes.m * lanes.c + across * lanes.c) * spreads(lanes),
+        "rows": lanes.y * p.position_bits,
+        "columns": lanes.x * p.position_bits,
+        "wide products": lanes.product * p.wide_halves,
+        "wide sums": lanes.sums * p.wide_halves,
+        "wide pairs": lanes.product * p.byte_planes,
+        "stages": (lanes.c.bit_length() - 1 + spreads(lanes)),
+        "memory: chosen": output.chosen,
+        "memory: held": output.held,
+        "memory: in LUTs": lanes.sums * (output.block_rams == 0),
+    }
+
+
+def _fill(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> Terms:
+    lanes, one = p.lanes, memories["I"][1]
+    copies, banks, word = lanes.y * lanes.c, p.input_banks, p.ports.input_bytes
+    select = bits(banks)
+    late = select if spreads(lanes) else int(p.input_reads > 1)
+    stages = sum(min(banks, p.input_reads + (1 << bit) - 1) for bit in range(select))
+    line = max(1, (p.input_depth - 1).bit_length())
+    return {
+        "1": 1,
+        "word": word,
+        "turns": 9 * banks * (select if word > WORD_BYTES else 0) * (1 + p.byte_planes),
+        "writes": 9 * banks * (word if word <= WORD_BYTES else 0) * (1 + p.byte_planes),
+        "write lines": banks * line * (1 + p.byte_planes),
+        "read lines": lanes.y * banks * line,
+        "copies": copies,
+        "rotated": copies * 8 * stages,
+        "read": copies * 8 * p.input_reads,
+        "memory: chosen": copies * banks * one.chosen,
+        "memory: rows": copies * banks * one.rows,
+        "memory: banks": copies * banks * (one.block_rams > 0),
+        "held": copies * 8 * min(banks, p.input_reads + (1 << late) - 1) * (one.block_rams == 0),
+        "address": (p.input_elements - 1).bit_length(),
+        "wide": word * p.wide,
+    }
+
+
+def _placer(p: HwcParameters) -> Terms:
+    order = range(min(p.input_marker + 1, len(p.loops)))
+    bits, flat = p.position_bits, (p.input_elements - 1).bit_length() + 1
+    steps = sum(p.loops[j] in WEIGHT_DIMS for j in order) * bits + sum(p.loops[j] in "yx" for j in order) * (bits + 1)
+    return {
+        "1": 1,
+        **_nest(p, order),
+        "steps": steps,
+        "positions": bits,
+        "flat": flat,
+        "port": p.ports.input_bytes,
+        "port, positions": p.ports.input_bytes * bits,
+        "columns slide": p.columns_slide,
+        "columns slide, positions": p.columns_slide * bits,
+        "channels": (p.lanes.c > 1) * p.lanes.c,
+        "wide": p.wide,
+        "in flight": p.in_flight,
+        "in a cluster": p.cluster,
+    }
+
+
+def _weight(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> Terms:
+    word, (number, one) = p.ports.weight_bytes, memories["W"]
+    order = list(range(min(p.weight_marker + 1, len(p.loops))))
+    found = {
+        "memory: chosen": number * one.chosen,
+        "memory: rows": number * one.rows,
+        "memory: held": number * one.held * (p.weight_lines is not None),
+        "memory: banks": number * (one.block_rams > 0),
+        "word": word,
+        "depth": (p.weight_depth - 1).bit_length(),
+        "wide": p.wide,
+        "in flight": p.in_flight,
+    }
+    if p.weight_lines:
+        order += [j for j in range(p.weight_marker + 1, len(p.loops)) if p.loops[j] in WEIGHT_DIMS]
+        return {
+            **found, "lines: 1": 1, **_nest(p, order), "lines: stored": p.weight_lines.stored,
+            "lines: wide": p.wide * word,
+        }  # fmt: skip
+    banks = p.weight_banks
+    select = (banks - 1).bit_length()
+    return {
+        **found,
+        "dense: 1": 1,
+        **_nest(p, order),
+        "dense: rotated": 8 * sum(min(banks, p.weight_reads + (1 << bit) - 1) for bit in range(select)),
+        "dense: read": 8 * p.weight_reads,
+        "dense: lines": banks * max(1, (p.weight_bytes // banks - 1).bit_length()),
+        "dense: sizes": p.weight_bytes.bit_length() * p.position_bits,
+        "dense: begins": WORD_BITS * sum(p.loops[j] in "yx" for j in order if j != p.weight_marker),
+    }
+
+
+def _output(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> Terms:
+    vector, inside = p.vector_lanes, p.output_tile_loops
+    order = [*range(p.output_marker), *(j for dim in OUTPUT_DIMS for j in inside if p.loops[j] == dim)]
+    word = p.ports.output_bytes
+    held = vector.product if p.loads_sums or (p.wide and p.requantisers > 1) else vector.product - p.requantisers
+    return {
+        "1": 1,
+        **_nest(p, order),
+        "steps": p.position_bits * sum(p.loops[j] in OUTPUT_DIMS for j in order),
+        "positions": p.position_bits,
+        "index": p.output_index_bits * sum(p.loops[j] in OUTPUT_DIMS for j in inside),
+        "held": held,
+        "held, loaded": held * p.loads_sums,
+        "chosen": vector.product,
+        "log of lanes": log2(vector.product),
+        "outputs in a cycle": p.requantisers,
+        "scaled": p.scaled,
+        "outputs in a cycle, scaled": p.requantisers * p.scaled,
+        "wide": p.wide,
+        "outputs in a cycle, wide": p.requantisers * p.wide,
+        "rows": vector.y,
+        "columns": vector.x > 1,
+        "wide words": word * (p.ports.O > WORD_BITS),
+        "wide words, in flight": word * (p.ports.O > WORD_BITS) * p.in_flight,
+        "kept biases": p.bias_words > 0,
+        "kept biases: chosen": memories["kept biases"][1].chosen if p.bias_words else 0,
+        "kept biases: held": memories["kept biases"][1].held if p.bias_words else 0,
+        "loads sums": p.loads_sums,
+        "in a cluster": p.cluster,
+    }
+
+
+def _ports(p: HwcParameters) -> Terms:
+    words = p.ports.input_bytes, p.ports.weight_bytes, p.ports.output_bytes
+    return {
+        "1": 1,
+        "enables": sum(words),
+        "data": words[2],
+        "in flight": p.in_flight,
+        "in a cluster": p.cluster,
+    }
+
+
+def _sequencer(p: HwcParameters) -> Terms:
+    flat = (p.input_elements - 1).bit_length() + 1
+    inside = range(p.input_marker + 1, len(p.loops))
+    inner = [j for j in inside if p.loops[j] in "yxkl"]
+    weights = [j for j in range(p.weight_marker + 1, len(p.loops)) if p.loops[j] in WEIGHT_DIMS]
+    outputs = [j for j in p.output_tile_loops if p.loops[j] in OUTPUT_DIMS]
+    return {
+        "1": 1,
+        **_nest(p, range(len(p.loops))),
+        "rows and columns": p.position_bits * len(inner),
+        "places": flat * sum(p.loops[j] in "ykc" for j in inside),
+        "lane rows": flat * p.lanes.y,
+        "columns of phases": flat * sum(p.loops[j] == "l" for j in inside),
+        "weights": (p.weight_bytes - 1).bit_length() * len(weights),
+        "weights, dense": (p.weight_bytes - 1).bit_length() * len(weights) * (p.weight_lines is None),
+        "outputs": p.output_index_bits * len(outputs),
+        "output index": p.output_index_bits,
+        "sizes": sum(bits for bits in p.size_bits.values()),
+        "wide": p.wide,
+        "in a cluster": p.cluster,
+    }

@@ -1,0 +1,139 @@
+"""Estimates of area against designs that were synthesised, and what must hold of any hardware."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.area_designs import TABLE, design, is_held_out, read_rows
+from benchmarks.area_fit import KINDS, Judged, errors_of, fitted, judged, structure_of, total
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.arch.hwc import HwcParameters
+from hwgen.ir.builtin import builtin_names, named_file
+from hwgen.ir.document import InputError
+from hwgen.ir.lanes import Lanes
+from hwgen.model.area.assumed import USUAL_ORDER, assumed_buffers, hwc_of
+from hwgen.model.area.estimate import coefficients, estimated_area, estimated_hwc
+
+ROWS = list(read_rows(TABLE).values())
+HWC = HwcParameters(tuple("myxcklmyx"), 4, 5, 3, 1024, 512, 2560, lanes=Lanes(m=4, c=4), bias_words=64)
+
+
+def of(kind: str, *, held_out: bool) -> list[Judged]:
+    return [judged(row) for row in ROWS if row["kind"] == kind and is_held_out(row) == held_out]
+
+
+@pytest.mark.parametrize("part", ["fitted", "held_out"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_printed_errors_are_those_of_the_table(kind: str, part: str) -> None:
+    found = of(kind, held_out=part == "held_out")
+    printed = coefficients()["errors"].get(part, {}).get(kind)
+    assert bool(found) == (printed is not None)
+    if printed:
+        assert errors_of(found).__dict__ == printed
+        numbers = [one.row["number"] for one in found]
+        assert sorted(numbers) == coefficients()["designs"][kind][part]
+
+
+def test_the_coefficients_are_those_that_the_table_gives() -> None:
+    again = fitted(ROWS)
+    for block, quantities in coefficients()["blocks"].items():
+        for quantity, terms in quantities.items():
+            assert again["blocks"][block][quantity] == pytest.approx(terms, rel=1e-3, abs=1e-3)
+    assert again["clock"] == pytest.approx(coefficients()["clock"], rel=1e-3)
+
+
+def test_the_table_is_of_the_designs_that_its_numbers_are_the_seeds_of() -> None:
+    for row in ROWS:
+        assert design(row["kind"], row["number"]).data == row["data"]
+
+
+def test_memories_of_hwcs_in_luts_are_known() -> None:
+    equal = [structure_of(row).lut_rams == total(row, "lut_rams") for row in ROWS if row["kind"] == "hwc"]
+    assert sum(equal) >= 0.8 * len(equal)
+
+
+@pytest.mark.parametrize("name", builtin_names("hardware"))
+def test_every_built_in_has_an_estimate(name: str) -> None:
+    hardware = load_hardware(named_file("hardware", name))
+    found = estimated_area(hardware)
+    number = 1 if hardware.cluster is None else hardware.cluster.hwcs
+    assert found.dsps >= number * hardware.number_of_multipliers
+    assert found.lut4 > number * 5000
+    assert found.flip_flops > number * 3000
+    assert found.mhz is not None
+    assert 30 < found.mhz < 200
+
+
+@pytest.mark.parametrize("lanes", [Lanes(m=2, c=4), Lanes(m=4, c=4), Lanes(m=4, c=8), Lanes(m=8, c=8)])
+def test_more_lanes_take_more(lanes: Lanes) -> None:
+    """Of buffers that are as many times as large, so that their depths are the same."""
+    more = replace(lanes, m=2 * lanes.m)
+    small, large = (
+        estimated_hwc(replace(HWC, lanes=one, weight_bytes=16 * one.m * one.c, output_bytes=64 * one.m,
+                              input_bytes=64 * one.c))
+        for one in (lanes, more)
+    )  # fmt: skip
+    assert small.lut4 < large.lut4
+    assert small.flip_flops < large.flip_flops
+    assert small.dsps < large.dsps
+    assert small.block_rams <= large.block_rams
+    assert (small.mhz or 0) >= (large.mhz or 0)
+
+
+@pytest.mark.parametrize("buffer", ["input_bytes", "weight_bytes", "output_bytes"])
+@pytest.mark.parametrize("lanes", [Lanes(m=4, c=4), Lanes(m=8), Lanes(x=16)])
+def test_larger_buffers_take_more(buffer: str, lanes: Lanes) -> None:
+    """A memory that becomes block RAM leaves LUTs free: never more than those that would hold its bits."""
+    size = 1 << 9
+    previous = estimated_hwc(replace(HWC, lanes=lanes, **{buffer: size}))
+    while size < 1 << 14:
+        size *= 2
+        found = estimated_hwc(replace(HWC, lanes=lanes, **{buffer: size}))
+        blocks = found.block_rams - previous.block_rams
+        assert blocks >= 0
+        assert found.lut4 >= previous.lut4 if not blocks else found.lut4 + 36 * 512 * blocks > previous.lut4
+        previous = found
+
+
+def test_a_cluster_takes_its_hwcs_and_more() -> None:
+    hardware = load_hardware(named_file("hardware", "cluster_64_vector"))
+    assert hardware.cluster is not None
+    one = estimated_hwc(hwc_of(hardware))
+    whole = estimated_area(hardware)
+    narrow = estimated_area(hardware.model_copy(update={"cluster": hardware.cluster.model_copy(
+        update={"vector_elements": 1})}))  # fmt: skip
+    without = estimated_area(hardware.model_copy(update={"cluster": hardware.cluster.model_copy(
+        update={"vector": False, "vector_elements": 1})}))  # fmt: skip
+    assert 4 * one.lut4 < without.lut4 < narrow.lut4 < whole.lut4
+    assert whole.mhz == one.mhz
+    fewer = hardware.model_copy(update={"cluster": hardware.cluster.model_copy(update={"hwcs": 3})})
+    assert estimated_area(fewer).lut4 < whole.lut4 - one.lut4
+
+
+def test_what_a_file_leaves_free_may_be_given() -> None:
+    hardware = load_hardware(named_file("hardware", "hwc_16")).model_copy(update={"buffers": None, "order": None})
+    assumed = assumed_buffers(Lanes(m=4, c=4), 1024)
+    assert assumed == {"I": 256, "W": 128, "O": 640}
+    assert estimated_area(hardware) == estimated_area(hardware, buffers=assumed, order=USUAL_ORDER)
+    assert estimated_area(hardware, buffers={"I": 4096, "W": 128, "O": 640}).lut4 > estimated_area(hardware).lut4
+    free = load_hardware(named_file("hardware", "hwc")).model_copy(update={"lanes": None})
+    assert estimated_area(free, lanes=Lanes(m=8, c=8)).dsps > 64
+
+
+def test_impossible_hardware_is_refused() -> None:
+    hardware = load_hardware(named_file("hardware", "hwc_16")).model_copy(update={"buffers": None})
+    with pytest.raises(InputError, match=r"hardware hwc_16: input_bytes: expected a multiple of 16"):
+        estimated_area(hardware, buffers={"I": 50, "W": 128, "O": 640})
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["hwc", "vector"])
+def test_a_design_that_is_held_out_synthesised_anew(kind: str) -> None:
+    """The design of its kind with the fewest LUTs; within the worst error that is printed."""
+    rows = [row for row in ROWS if row["kind"] == kind and is_held_out(row)]
+    row = min(rows, key=lambda one: total(one, "luts"))
+    again = design(kind, row["number"]).measured(None)
+    if again["digest"] == row["digest"]:
+        assert again["blocks"] == row["blocks"]
+    worst = coefficients()["errors"]["held_out"][kind]["lut4_worst"]
+    assert abs(judged(again).lut4) <= worst + 1e-4
