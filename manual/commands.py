@@ -74,9 +74,9 @@ def commands_page() -> str:
     lines += [
         cell(str(app.info.epilog)),
         "",
-        "With `--json`, where a command has it, standard output holds one JSON document and nothing else. Progress",
-        "and messages go to standard error. Bad input ends with one line that names the file, the key and what was",
-        "expected.",
+        "With `--json`, where a command has it, standard output holds one [JSON document](json.md) and nothing else.",
+        "Progress and messages go to standard error. Bad input ends with one line that names the file, the key and what",
+        "was expected.",
         "",
     ]
     for one in commands():

@@ -16,16 +16,20 @@ from hwgen.lower.network.placement import DEFAULT_CLUSTER
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.readers.onnx.reader import is_quantised
 
-__all__ = ["default_cluster", "network_on", "require_whole", "tell_shapes"]
+__all__ = ["default_cluster", "network_on", "require_whole", "tell_default", "tell_shapes"]
 
 FEW = 3
 """Layers that a line names, at most."""
 
 
 def default_cluster() -> tuple[Hardware, bool]:
-    """The hardware of a network where none is named, and that maps stay in its TCDM; a line says so."""
-    remark(f"no hardware is given: the built-in {DEFAULT_CLUSTER}, maps that fit staying in its TCDM")
+    """The hardware of a network where none is named, and that maps stay in its TCDM; `tell_default` says so."""
     return hardware(DEFAULT_CLUSTER), True
+
+
+def tell_default() -> None:
+    """Say which hardware is taken where none is named."""
+    remark(f"no hardware is given: the built-in {DEFAULT_CLUSTER}, maps that fit staying in its TCDM")
 
 
 def network_on(
@@ -56,6 +60,7 @@ def network_on(
         if is_given(value):
             raise InputError(f"{option}: not for a quantised network, got {model}")
     if machine is None:
+        tell_default()
         return (model, *default_cluster())
     return model, machine, resident
 

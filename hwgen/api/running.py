@@ -17,7 +17,7 @@ from hwgen.api.arguments import claim_folder
 from hwgen.api.arrays import random_inputs, read_inputs, write_arrays
 from hwgen.api.cosimulation import Checked, tell_wait
 from hwgen.api.machines import HardwareLike, hardware
-from hwgen.api.models import default_cluster
+from hwgen.api.models import default_cluster, tell_default
 from hwgen.api.networks import Network
 from hwgen.api.pictures import pixels_from
 from hwgen.api.progress import note, steps
@@ -197,6 +197,8 @@ class RunRequest:
         model = Path(self.model)
         note(f"reading {model}")
         graph = read_quantised(model)
+        if self.hardware is None:
+            tell_default()
         if graph.together:
             note(f"the first axis is no batch of images: {graph.together}")
         if files:

@@ -1,11 +1,17 @@
-"""``--json``: standard output is one JSON document, of every command and for each kind of input that it takes."""
+"""``--json``: standard output is one JSON document, of every command and for each kind of input that it takes.
+
+It has no NaN, and no key that the page on JSON does not have. What a command does not take is one document, too.
+"""
 
 import inspect
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
+from typer.models import ArgumentInfo
 
 from hwgen.cli.program.registry import COMMANDS
 from hwgen.ir.document import dump_yaml
@@ -14,7 +20,9 @@ from hwgen.readers.layer_sets import load_network
 from hwgen.search.pipeline.files import solution_data
 from hwgen.search.pipeline.front import search_front
 from tests.cli.command_line import Run
-from tests.readers.integers.models import small
+from tests.cli.json_keys import Key, keys_of, sections, undocumented
+from tests.random.tflite_models import Drawn
+from tests.readers.integers.models import Draft, small
 
 LAYER = """{name: a, op: conv, input_channels: 3, output_channels: 4, input_height: 6, input_width: 5,
   output_height: 6, output_width: 5, kernel: [3, 3], padding: [1, 1, 1, 1]}"""
@@ -59,16 +67,45 @@ cluster: {hwcs: 2, tcdm: 8192, banks: 4, axi_bits: 64}
     + "- buffer: {sram: [I, W]}\n- {m: 1}\n- {c: 1}\n- {k: 1}\n- {l: 1}\n- {y: 1}\n- {x: 4}\n",
 }
 
+SETS = ("table.yaml", "network.yaml", "lenet:C5", "float.onnx", "quantised.onnx", "quantised.tflite")
+QUANTISED = ("quantised.onnx", "quantised.tflite")
+SCHEDULES = ("one_level/a.yaml", "one_level")
+SOLUTION = ("depth_first.yaml",)
+KINDS = (*SETS, "hierarchy.yaml", "hwc.yaml", *SCHEDULES, *SOLUTION)
+"""An input of each kind: layer tables, built-in sets, models, hierarchies, hardware, schedules, solutions."""
+TAKEN = {
+    "layers": ("layers {}", SETS),
+    "network": ("network {}", QUANTISED),
+    "hardware": ("hardware {}", ("hierarchy.yaml", "hwc.yaml")),
+    "schedule": ("schedule {} --buffer 512", SETS),
+    "predict": ("predict {}", (*SCHEDULES, *SOLUTION)),
+    "depth-first": ("depth-first {}", ("network.yaml", "float.onnx", "quantised.onnx")),
+    "cosim": ("cosim {}", (*SETS, *SCHEDULES, *SOLUTION)),
+    "generate": ("generate {} -o out", (*SETS, *SCHEDULES, *SOLUTION)),
+    "run": ("run {} --seed 1 -o out", QUANTISED),
+    "sweep": ("sweep {} --buffer 512 --lanes x4 --no-sim -j 1 -o out", SETS),
+    "report": ("report {} -o page", ()),
+    "synth": ("synth {} --blocks", (*SETS, *SCHEDULES, *SOLUTION)),
+    "design": ("design {} --cores 1 --sram 4KiB -o out", SETS),
+    "calibrate": ("calibrate {} --tiles 10", ()),
+    "pack": ("pack {} --operands operands", ()),
+    "paper": ("paper {} -o out", ()),
+    "regress": ("regress {} --buffer 512 --model --per-layer -o out", SETS),
+    "regress-clusters": ("regress-clusters {} --hardware cluster.yaml -o out", ()),
+}
+"""Commands with an input: how they are called, and which of `KINDS` they take."""
+SOON = ("layers", "network", "hardware", "schedule", "predict", "depth-first")
+"""Those that take any input in a second or two."""
+
 QUICK = """
-layers lenet
-layers table.yaml
-layers network.yaml
-layers quantised.onnx
-network quantised.onnx
-network quantised.onnx --seed 1
+network quantised.onnx --seed 1 -o out
+network quantised.tflite --seed 1
+network quantised.onnx --hardware fixed.yaml
 sets
 hardware
-hardware hwc.yaml
+hardware --describe
+hardware cluster_64_ddr3
+hardware diannao
 cache
 doctor
 schedule lenet:C5 --buffer 1KiB
@@ -105,13 +142,18 @@ sweep network.yaml --depth-first --memory 1KiB --no-sim -j 1 -o out; report out 
 """.strip().splitlines()
 
 NIGHTLY = """
+predict quantised.onnx --hardware cluster_64_vector,hwc_16 --resident --mhz 100
+predict quantised.tflite --hardware hwc_16
+generate quantised.tflite --hardware cluster_64_vector -o out
+run quantised.onnx --seed 1 -o out
+run quantised.tflite --hardware hwc_16 --seed 1 --sim icarus -o out
 schedule table.yaml --hardware cluster.yaml --objective dram-bytes --per-layer
 schedule table.yaml --hardware cluster.yaml --objective dram-time
 generate one_level -o out; pack out --operands operands
 generate table.yaml --buffer 512 -o out; cosim --program out --sim icarus
 generate table.yaml --hardware cluster.yaml -o out; cosim --program out
 generate two_levels --hardware cluster.yaml --clusters 2 -o out
-generate depth_first.yaml --macs 8 -o out; cosim --program out --sim icarus
+generate depth_first.yaml --macs 8 -o out
 cosim one_level --sim icarus
 cosim table.yaml --per-layer --buffer 512 --sim icarus
 cosim two_levels --hardware cluster.yaml
@@ -139,6 +181,10 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     small(tmp_path / "quantised.onnx")
+    draft = Draft([1, 2, 5, 6])
+    made = draft.node("Conv", "x", draft.constant(np.ones((3, 2, 3, 3))), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    draft.write(tmp_path / "float.onnx", made, [1, 3, 5, 6])
+    Drawn(3).write(tmp_path / "quantised.tflite", ["convolution", "pool", "mean", "product", "softmax"])
     (tmp_path / "operands").mkdir()
     np.save(tmp_path / "operands" / "a.W.npy", np.ones((4, 3, 3, 3), np.int8))
     network = load_network(tmp_path / "network.yaml")
@@ -150,15 +196,42 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def answers(run: Run, commands: str) -> None:
     for command in commands.split(";"):
-        answer = run(*shlex.split(command), "--json")
+        name, *arguments = shlex.split(command)
+        answer = run(name, *arguments, "--json")
         assert answer.status == 0, answer.err
         assert isinstance(answer.json, dict), command
+        assert undocumented(name, answer.json) == [], command
+
+
+def taken() -> Iterator[object]:
+    """A command line for each command and each kind of input that it takes."""
+    for name, (form, kinds) in TAKEN.items():
+        marks = () if name in SOON else (pytest.mark.nightly,)
+        yield from (pytest.param(form.format(kind), marks=marks, id=form.format(kind)) for kind in kinds)
 
 
 @pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize("commands", QUICK)
 def test_one_document(run: Run, commands: str) -> None:
     answers(run, commands)
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize("command", list(taken()))
+def test_one_document_of_every_kind_of_input(run: Run, command: str) -> None:
+    answers(run, command)
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize("name", TAKEN)
+def test_one_document_of_an_input_that_is_not_taken(run: Run, name: str) -> None:
+    form, kinds = TAKEN[name]
+    for kind in KINDS:
+        if kind not in kinds:
+            answer = run(*shlex.split(form.format(kind)), "--json")
+            assert answer.status == 2, kind
+            assert answer.json == {"error": {"message": answer.err[len("hwgen: ") : -1], "status": 2}}, kind
+            assert undocumented(name, answer.json) == []
 
 
 @pytest.mark.nightly
@@ -169,7 +242,26 @@ def test_one_document_of_commands_that_take_long(run: Run, commands: str) -> Non
 
 
 def test_no_command_is_left_out() -> None:
-    called = {command.split()[0] for commands in QUICK + NIGHTLY for command in commands.split(";")}
-    assert called == {
-        name for name, entry in COMMANDS.items() if "as_json" in inspect.signature(entry.function).parameters
-    }
+    called = {command.split()[0] for commands in QUICK + NIGHTLY for command in commands.split(";")} | {*TAKEN}
+    found = {name: entry.function for name, entry in COMMANDS.items()}
+    assert called == {name for name, one in found.items() if "as_json" in inspect.signature(one).parameters}
+    with_input = {name for name, one in found.items() if _has_input(one)}
+    assert {*TAKEN} == with_input
+    assert {*sections()} > {f"hwgen {name}" for name in called}
+
+
+def _has_input(command: object) -> bool:
+    hints = get_type_hints(command, include_extras=True).values()
+    return any(isinstance(extra, ArgumentInfo) for hint in hints for extra in get_args(hint)[1:])
+
+
+def test_a_key_that_the_page_does_not_have_is_found() -> None:
+    assert keys_of("Cost") == (Key(("total_bytes",)), Key(("cycles",)))
+    layer = {"name": "a", "op": "conv", "macs": 1, "reason": "no"}
+    assert undocumented("layers", {"left_out": {"layers": [layer], "without_work": {"pool": 1}}}) == []
+    assert undocumented("layers", {"left_out": {"layers": [{**layer, "why": "no"}]}}) == ["left_out.layers.[].why"]
+    counts = {"tcdm": {"I": {"read": {"bytes": 96, "words": 24}}}}
+    assert undocumented("schedule", {"schedules": [{"layer": "a", "counts": counts}]}) == []
+    assert undocumented("schedule", {"schedules": [{"count": counts}]})[0] == "schedules.[].count"
+    assert undocumented("schedule", {"schedules": [{"chosen": {"bytes": 1}}]}) == ["schedules.[].chosen.bytes"]
+    assert undocumented("cosim", {"error": {"message": "", "status": 2, "file": ""}}) == ["error.file"]

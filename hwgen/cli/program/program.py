@@ -88,7 +88,10 @@ def _place(error: OSError) -> str:
         sys.stdout.flush()
     except OSError:
         _close_output()
-    return f"standard output, or a file in {Path.cwd()}, {cache_folder()} or {tempfile.gettempdir()}"
+    try:
+        return f"standard output, or a file in {Path.cwd()}, {cache_folder()} or {tempfile.gettempdir()}"
+    except OSError:
+        return "the current folder, which was removed"
 
 
 def _close_output() -> None:

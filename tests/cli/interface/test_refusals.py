@@ -1,5 +1,7 @@
 """What is said of input that is nearly right: the nearest that is, what a file is, JSON where JSON was asked for."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import hwgen.ir.builtin as builtin
 from tests.cli.command_line import Run, refused
 from tests.readers.integers.models import Draft, small
 
+ROOT = Path(__file__).resolve().parents[3]
 HWGEN = (sys.executable, "-c", "from hwgen.cli import main; main()")
 
 
@@ -81,6 +84,23 @@ def test_streams_that_are_closed() -> None:
     )
     assert others.returncode == 0
     assert others.stdout.startswith(b"{")
+
+
+def test_a_current_folder_that_was_removed(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    (tmp_path / "table.yaml").write_text("format: 1\n", encoding="utf-8")
+    script = f'cd "{gone}" && rmdir "{gone}" && "$@"'
+    answer = subprocess.run(
+        ["sh", "-c", script, "sh", *HWGEN, "schedule", "lenet:C5", "--buffer", "256", "-o", "out", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HWGEN_CACHE": str(tmp_path / "cache")},
+    )
+    assert answer.returncode == 2, answer.stderr
+    assert answer.stderr.count("\n") == 1
+    assert json.loads(answer.stdout)["error"]["status"] == 2
 
 
 def test_a_quantised_network_of_which_only_shapes_would_be_generated(run: Run, tmp_path: Path) -> None:
