@@ -75,8 +75,8 @@ def commands_page() -> str:
         cell(str(app.info.epilog)),
         "",
         "With `--json`, where a command has it, standard output holds one [JSON document](json.md) and nothing else.",
-        "Progress and messages go to standard error. Bad input ends with one line that names the file, the key and what",
-        "was expected.",
+        "Progress and messages go to standard error. Bad input ends with one line that names the file, the key and",
+        "what was expected.",
         "",
     ]
     for one in commands():
