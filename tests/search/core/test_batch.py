@@ -163,7 +163,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from hwgen.readers.layer_sets import load_layer_set
-from hwgen.search.core import batch, shared_out
+from hwgen.search.core import shared_out
 from hwgen.search.core.batch import Request, search_layers
 shared_out.ALONE_SECONDS = 0
 layers = load_layer_set("stoutchinin_2019").starting_with("resnet").convolutions()
