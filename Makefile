@@ -13,7 +13,7 @@ PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 # Commands start quickly where Python may keep what it has compiled of hwgen.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test nightly bench size cpu regress regress-model regress-hwce synth examples docs figures lint format clean icarus chromium
+.PHONY: demo test nightly bench size cpu regress regress-model regress-hwce papers synth examples docs figures lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -65,6 +65,18 @@ regress: $(STAMP)
 	$(BIN)/hwgen paper yang-2016 --rtl -o results/regress/yang
 	$(BIN)/hwgen design stoutchinin_2019:alexnet --sram 256KiB -o results/regress/design
 	$(BIN)/hwgen cosim results/regress/design -o results/regress/design.json
+
+# The claims of the papers without RTL, as docs/papers keeps them, and the page that is made of them.
+papers: $(STAMP)
+	$(BIN)/hwgen paper stoutchinin-2019 --all-tiles -j $(JOBS) -o results/papers/stoutchinin-2019
+	$(BIN)/hwgen paper cecconi-2017 --hardware cluster_ddr3 -o results/papers/cecconi-2017
+	$(BIN)/hwgen paper sousa-2022 -o results/papers/sousa-2022
+	$(BIN)/hwgen paper goetschalckx-2019 -o results/papers/goetschalckx-2019
+	$(BIN)/hwgen paper yang-2016 --cpu docs/papers/cpu_accesses.csv -j $(JOBS) -o results/papers/yang-2016
+	for paper in stoutchinin-2019 cecconi-2017 sousa-2022 goetschalckx-2019 yang-2016; do \
+	  cp results/papers/$$paper/claims.json docs/papers/$$paper.json; done
+	cp results/papers/stoutchinin-2019/fig8_sums.csv docs/papers/stoutchinin-2019_fig8.csv
+	$(BIN)/python -m hwgen.papers.kept
 
 # The 14 configurations of busy HWCs by the cycle model alone.
 regress-model: $(STAMP)
