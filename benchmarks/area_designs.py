@@ -47,8 +47,15 @@ HELD_OUT_FROM = 1000
 FITS = {"hwc": 44, "cluster": 5, "vector": 8, "dma": 3}
 """Designs that are fitted to, beside those in `BUILT_IN`."""
 HELD_OUT = {"hwc": 17, "cluster": 2, "dma": 1}
-BUILT_IN = ("m4c4_1KiB", "hwc_16", "alexnet_1KiB", "m8c8_4KiB", "cluster_64")
-"""Built-in hardware whose HWC is fitted to, too, and placed."""
+BUILT_IN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("m4c4_1KiB", {}),
+    ("hwc_16", {}),
+    ("alexnet_1KiB", {}),
+    ("m8c8_4KiB", {}),
+    ("cluster_64", {}),
+    ("m4c4_1KiB", {"second_settings": True}),
+)
+"""Built-in hardware whose HWC is fitted to, too, with keys that are changed; those without changes are placed."""
 PLACED_HELD_OUT = 3
 """The first HWCs that are held out are placed, too."""
 LANES = (4, 8, 8, 16, 16, 16, 16, 32, 32, 64)
@@ -179,7 +186,8 @@ def design(kind: str, number: int, *, placed: bool = False) -> Design:
     rng = Random(f"area {kind} {number}")
     data: Mapping[str, Any]
     if number < 0:
-        data = load_hardware(named_file("hardware", BUILT_IN[-1 - number])).as_data()
+        name, changes = BUILT_IN[-1 - number]
+        data = {**load_hardware(named_file("hardware", name)).as_data(), **changes}
     elif kind == "vector":
         data = {"elements": VECTOR_ELEMENTS[number % 4], "address_bits": rng.randint(14, 20)}
     elif kind == "dma":
@@ -202,7 +210,7 @@ def designs() -> Iterator[Design]:
         for kind, number in numbers.items():
             found += [((i + 0.5) / number, design(kind, begin + i)) for i in range(number)]
     yield from (one for _, one in sorted(found, key=lambda item: item[0]))
-    yield from (design("hwc", -1 - i, placed=True) for i in range(len(BUILT_IN)))
+    yield from (design("hwc", -1 - i, placed=not changes) for i, (_, changes) in enumerate(BUILT_IN))
     yield from (design("hwc", HELD_OUT_FROM + i, placed=True) for i in range(PLACED_HELD_OUT))
 
 

@@ -4,18 +4,18 @@ Each block has terms of its own. A term is a number of things that Yosys makes c
 a multiplexer chooses from, adders. Multipliers and memories need no coefficients: they are known.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from math import log2
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.hwc import OUTPUT_DIMS, WEIGHT_DIMS, HwcParameters
 from hwgen.arch.lanes import FEW_LINES, spreads
-from hwgen.arch.registers.hwc import address_bits, setting_widths
+from hwgen.arch.registers.hwc import PLACES, setting_widths
 from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.model.area.memories import MemoryCells, asynchronous, synchronous
 from hwgen.model.area.structure import Structure, Terms
 
-__all__ = ["BLOCKS", "bits", "hwc_structure"]
+__all__ = ["BLOCKS", "bits", "hwc_structure", "widths"]
 
 SCALE_BITS = 23
 """Bits of a multiplier, a shift and a way of rounding, in the second word of a channel's record."""
@@ -44,6 +44,41 @@ def hwc_structure(p: HwcParameters) -> Structure:
     )
 
 
+_known_widths: dict[Hashable, Mapping[str, int]] = {}
+MOST_KNOWN = 1 << 12
+
+
+def widths(p: HwcParameters) -> Mapping[str, int]:
+    """The widths of the settings (`setting_widths`), kept: HWCs whose memories differ have them alike, mostly."""
+    key = (
+        *(
+            p.loops,
+            p.input_marker,
+            p.weight_marker,
+            p.output_marker,
+            p.lanes,
+            p.operand_bits,
+            p.position_bits,
+            p.ports,
+        ),
+        *(p.bias_words > 0, p.cluster, p.scaled, p.constants, p.setting_bits),
+        *(bits(p.input_elements), p.output_index_bits),
+    )
+    found = _known_widths.get(key)
+    if found is None:
+        if len(_known_widths) >= MOST_KNOWN:
+            _known_widths.clear()
+        found = _known_widths[key] = setting_widths(p)
+    return found
+
+
+def _address_bits(p: HwcParameters) -> int:
+    """The same as `hwgen.arch.registers.hwc.address_bits`."""
+    if p.cluster:
+        return WORD_BITS
+    return max(width for name, width in widths(p).items() if name.endswith(PLACES))
+
+
 def _memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
     """Its memories by name: how many there are alike, and each."""
     output = synchronous(p.output_depth, WORD_BITS * p.lanes.sums, transparent=True)
@@ -62,9 +97,9 @@ def _memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
     lines = p.weight_lines
     place = 1 + max(1, (lines.stored // lines.word - 1).bit_length()) if lines else 0
     rows, vector = p.vector_lanes.m * p.vector_lanes.y, p.vector_lanes
-    address = 0 if p.cluster else address_bits(p)
+    address = _address_bits(p)
     found |= {
-        f"accesses {i}": (1, asynchronous(p.in_flight + 2, (address or WORD_BITS) - bits(port // 8) + (i == 2)))
+        f"accesses {i}": (1, asynchronous(p.in_flight + 2, address - bits(port // 8) + (i == 2)))
         for i, port in enumerate(ports)
     }
     found |= {
@@ -122,17 +157,15 @@ def _nest(p: HwcParameters, order: Iterable[int], name: str = "nest") -> dict[st
 
 
 def _control(p: HwcParameters) -> Terms:
-    widths, constants, narrower = setting_widths(p), dict(p.constants), dict(p.setting_bits)
-    held = {name: min(bits, narrower.get(name, bits)) for name, bits in widths.items() if name not in constants}
-    bits = sum(held.values())
+    of_all, constants = widths(p), dict(p.constants)
+    held = [width for name, width in of_all.items() if name not in constants]
     return {
         "1": 1,
-        "bits": bits,
+        "bits": sum(held),
         "registers": len(held),
-        "read back": bits * p.read_back,
-        "second": bits * p.second_settings,
+        "read back": sum(held) * p.read_back,
+        "second": sum(held) * p.second_settings,
         "alone": not p.cluster,
-        "constant bits": sum(widths[name] for name in constants if name in widths),
     }
 
 

@@ -6,13 +6,15 @@ import pytest
 
 from benchmarks.area_designs import TABLE, design, is_held_out, read_rows
 from benchmarks.area_fit import KINDS, Judged, errors_of, fitted, judged, structure_of, total
-from hwgen.arch.hardware_file import load_hardware
+from hwgen.arch.hardware_file import load_hardware, read_hardware_data
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.hwc import setting_widths
 from hwgen.ir.builtin import builtin_names, named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.model.area.assumed import USUAL_ORDER, assumed_buffers, hwc_of
 from hwgen.model.area.estimate import coefficients, estimated_area, estimated_hwc
+from hwgen.model.area.hwc_terms import widths
 
 ROWS = list(read_rows(TABLE).values())
 HWC = HwcParameters(tuple("myxcklmyx"), 4, 5, 3, 1024, 512, 2560, lanes=Lanes(m=4, c=4), bias_words=64)
@@ -50,6 +52,15 @@ def test_the_table_is_of_the_designs_that_its_numbers_are_the_seeds_of() -> None
 def test_memories_of_hwcs_in_luts_are_known() -> None:
     equal = [structure_of(row).lut_rams == total(row, "lut_rams") for row in ROWS if row["kind"] == "hwc"]
     assert sum(equal) >= 0.8 * len(equal)
+
+
+def test_widths_of_settings_that_are_kept_are_right() -> None:
+    for row in ROWS:
+        if row["kind"] == "hwc":
+            one = hwc_of(read_hardware_data(row["data"], "drawn"))
+            for factor in (1, 2):
+                larger = replace(one, output_bytes=factor * one.output_bytes, input_bytes=factor * one.input_bytes)
+                assert widths(larger) == setting_widths(larger)
 
 
 @pytest.mark.parametrize("name", builtin_names("hardware"))
