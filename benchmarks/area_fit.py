@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.area_designs import TOOLS, is_held_out
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.hardware_file import read_hardware_data
+from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.vector.shape import VectorShape
 from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.clock import clock_terms
@@ -33,8 +34,11 @@ __all__ = ["Errors", "Judged", "block_of", "errors_of", "fitted", "judged", "str
 Row = Mapping[str, Any]
 Floats = NDArray[np.float64]
 KINDS = ("hwc", "cluster", "vector", "dma")
-RIDGE = 1e-4
+RIDGE = 1e-3
 """See `hwgen.model.area.fit.nonnegative`."""
+OF_BLOCKS = 0.3
+"""Weight of an error of a block beside that of the whole. With both, designs that were fitted to are estimated best
+where each is left out in turn."""
 CELLS = {"luts": 0, "lut_rams": 1, "flip_flops": 2, "dsps": 3, "block_rams": 4}
 """Places of quantities in a block of a row: those of `hwgen.synth.cells.Area`."""
 FILL = ("memory", "writes", "upper_writes", "fill")
@@ -77,20 +81,14 @@ def total(row: Row, quantity: str, block: str | None = None) -> int:
 
 def fitted(rows: Iterable[Row]) -> dict[str, Any]:
     """The document with the coefficients, of the rows that are not held out."""
-    used = [(row, structure_of(row)) for row in rows if not is_held_out(row)]
+    given = list(rows)
+    used = [(row, structure_of(row)) for row in given if not is_held_out(row)]
     blocks: dict[str, dict[str, dict[str, float]]] = {}
-    for name in dict.fromkeys(name for _, structure in used for name in structure.terms):
-        having = [(row, structure) for row, structure in used if name in structure.terms]
+    for quantity in QUANTITIES:
         # Memories of HWCs are known.
-        quantities = QUANTITIES[:-1] if having[0][0]["kind"] == "hwc" else QUANTITIES
-        blocks[name] = {
-            quantity: _coefficients(
-                [structure.terms[name] for _, structure in having],
-                [total(row, quantity, name) for row, _ in having],
-                [max(1, total(row, quantity)) for row, _ in having],
-            )
-            for quantity in quantities
-        }
+        of_all = [(row, one) for row, one in used if quantity != "lut_rams" or row["kind"] != "hwc"]
+        for (block, term), value in _together(of_all, quantity).items():
+            blocks.setdefault(block, {}).setdefault(quantity, {})[term] = value
     placed = [row for row, _ in used if row["mhz"]]
     periods = [1e3 / row["mhz"] for row in placed]
     return {
@@ -98,29 +96,48 @@ def fitted(rows: Iterable[Row]) -> dict[str, Any]:
         "tools": {name: version(name) for name in TOOLS},
         "device": asdict(DEVICE),
         "designs": {
-            kind: {part: sorted(row["number"] for row in rows if row["kind"] == kind and is_held_out(row) == held)
+            kind: {part: sorted(row["number"] for row in given if row["kind"] == kind and is_held_out(row) == held)
                    for part, held in (("fitted", False), ("held_out", True))}
             for kind in KINDS
         },
         "blocks": blocks,
-        "clock": _coefficients([clock_terms(_hwc(row)) for row in placed], periods, periods),
+        "clock": _clock(placed, periods),
     }  # fmt: skip
 
 
-def _hwc(row: Row) -> Any:
-    return hwc_of(read_hardware_data(row["data"], "drawn"))
+def _together(designs: Sequence[tuple[Row, Structure]], quantity: str) -> dict[tuple[str, str], float]:
+    """Coefficients above 0, by block and term, of all blocks together.
 
-
-def _coefficients(
-    terms: Sequence[Mapping[str, float]], measured: Sequence[float], sizes: Sequence[float]
-) -> dict[str, float]:
-    """Coefficients above 0 by term; errors count as parts of the sizes."""
-    if not terms:
-        return {}
-    names = list(dict.fromkeys(name for one in terms for name in one))
-    table = np.array([[one.get(name, 0.0) for name in names] for one in terms], float)
-    found = nonnegative(table, np.array(measured, float), 1 / np.array(sizes, float), ridge=RIDGE)
+    Of each design the errors of its blocks count, and more than these that of the whole: what is joined across blocks
+    counts in any of them. All are parts of the whole.
+    """
+    names = list(
+        dict.fromkeys((block, term) for _, one in designs for block in one.terms for term in one.terms[block])
+    )
+    table, measured, weights = [], [], []
+    for row, one in designs:
+        size = max(1, total(row, quantity))
+        for block in (None, *one.terms):
+            table.append([one.terms[of].get(term, 0.0) if of in one.terms and block in (None, of) else 0.0
+                          for of, term in names])  # fmt: skip
+            measured.append(total(row, quantity, block))
+            weights.append((1.0 if block is None else OF_BLOCKS) / size)
+    found = nonnegative(np.array(table, float), np.array(measured, float), np.array(weights), ridge=RIDGE)
     return {name: round(float(value), 5) for name, value in zip(names, found, strict=True) if value > 0}
+
+
+def _clock(placed: Sequence[Row], periods: Sequence[float]) -> dict[str, float]:
+    """Coefficients of the period in nanoseconds."""
+    if not placed:
+        return {}
+    terms = [clock_terms(_hwc(row)) for row in placed]
+    table = np.array([list(one.values()) for one in terms], float)
+    found = nonnegative(table, np.array(periods), 1 / np.array(periods), ridge=RIDGE)
+    return {name: round(float(value), 5) for name, value in zip(terms[0], found, strict=True) if value > 0}
+
+
+def _hwc(row: Row) -> HwcParameters:
+    return hwc_of(read_hardware_data(row["data"], "drawn"))
 
 
 @dataclass(frozen=True)

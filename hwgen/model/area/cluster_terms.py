@@ -3,9 +3,10 @@
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import WORKING_QUEUES
-from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DmaParameters
 from hwgen.arch.vector.shape import VectorShape
 from hwgen.model.area.hwc_terms import bits
+from hwgen.model.area.memories import synchronous
 from hwgen.model.area.structure import Structure, Terms
 
 __all__ = ["CLUSTER_BLOCKS", "cluster_structure", "dma_structure", "vector_structure"]
@@ -30,6 +31,7 @@ def cluster_structure(p: ClusterParameters) -> Structure:
 
 def dma_structure(p: DmaParameters) -> Structure:
     """The structure of a DMA."""
+    program = synchronous(CHUNKS_AHEAD * CHUNK_BYTES // p.beat_bytes, p.axi_bits)
     return Structure(
         {
             "dma": {
@@ -40,6 +42,7 @@ def dma_structure(p: DmaParameters) -> Structure:
                 "address, ports": p.tcdm_address_bits * p.ports,
             }
         },
+        block_rams=program.block_rams,
         dsps=4,
     )
 

@@ -12,7 +12,7 @@ BLOCK_BITS = BLOCK_WORDS * BLOCK_WIDTH
 LUT_COST = 4
 BLOCK_COST = 32 * LUT_COST
 """Costs of the two by which ``memory_libmap`` chooses, as the files of ``synth_ecp5`` state them."""
-CHOICE, EMULATED = 0.5, 2.0
+CHOICE, EMULATED = 0.5, 1.0
 """The cost of a bit that is chosen among rows of memories in LUTs, and of a bit of a synchronous read made of an
 asynchronous one: factors of ``memory_libmap``."""
 
