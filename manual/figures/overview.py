@@ -21,24 +21,25 @@ _STYLE = (
 
 def overview() -> Drawing:
     """The commands of every day as blocks, what they read and write as files."""
-    d = Drawing("One schedule drives the prediction and the hardware, and both counts are equal", 232)
-    network = d.box((4, 14, 88, 52), "network", "YAML, ONNX,", "TFLite", kind="file")
-    hardware = d.box((4, 104, 88, 52), "hardware", "buffers, lanes,", "or a cluster", kind="file")
-    schedule = d.box((112, 56, 84, 58), "schedule", "the best", "loop nest")
-    predict = d.box((216, 10, 84, 58), "predict", "each access,", "each cycle")
-    generate = d.box((216, 104, 84, 58), "generate", "Verilog, driver,", "program")
-    equal = d.box((320, 10, 76, 58), "equal?", "to the byte,", "bit-exact", kind="memory")
-    cosim = d.box((320, 104, 76, 58), "cosim, run", "the RTL,", "counted")
+    d = Drawing("One schedule drives the prediction and the hardware, and both counts are equal", 172)
+    network = d.box((4, 10, 88, 52), "network", "YAML, ONNX,", "TFLite", kind="file")
+    hardware = d.box((4, 80, 88, 52), "hardware", "lanes, buffers,", "clusters", kind="file")
+    schedule = d.box((112, 42, 84, 58), "schedule", "the best", "loop nest")
+    predict = d.box((216, 6, 84, 58), "predict", "all accesses,", "all cycles")
+    generate = d.box((216, 90, 84, 58), "generate", "Verilog and", "driver")
+    equal = d.box((320, 6, 76, 58), "equal?", "to the byte,", "bit-exact", kind="memory")
+    cosim = d.box((320, 90, 76, 58), "cosim", "the RTL,", "counted")
+    soc = d.box((112, 130, 84, 34), "your SoC", kind="file")
     for one, into in ((network, schedule.left(1 / 3)), (hardware, schedule.left(2 / 3))):
         d.wire([one.right(), (102, one.right()[1]), (102, into[1]), into])
-    for one, out in ((predict, schedule.right(1 / 3)), (generate, schedule.right(2 / 3))):
-        d.wire([out, (206, out[1]), (206, one.left()[1]), one.left()])
+    for one, out, at in ((predict, schedule.right(1 / 3), 0.5), (generate, schedule.right(2 / 3), 0.3)):
+        into = one.left(at)
+        d.wire([out, (206, out[1]), (206, into[1]), into])
+    d.wire([generate.left(0.75), (206, generate.left(0.75)[1]), (206, soc.right()[1]), soc.right()])
     d.wire([predict.right(), equal.left()])
     d.wire([generate.right(), cosim.left()])
     d.wire([cosim.top(), equal.bottom()])
-    soc = d.box((216, 186, 84, 36), "your design", kind="file")
-    d.wire([generate.bottom(), soc.top()])
-    d.label((354, 90), "measured", "end")
+    d.label((354, 81), "measured", "end")
     return d
 
 

@@ -2,7 +2,8 @@
 
 A row of a table is of the command, or of the form, whose heading it stands below. Its first cell has keys, such as
 ``layers[].macs``; a word in capitals stands for any name. A link in its second cell to a heading of the page is to
-the form that lies below these keys; one to another page says that this has what lies below.
+the form that lies below these keys; one to another page says that this has what lies below, and of the page of file
+formats each name is looked up.
 """
 
 import re
@@ -11,10 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from manual.inserts import with_inserts
+
 __all__ = ["Key", "keys_of", "undocumented"]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 EVERYWHERE = "What is wrong"
+FORMATS = "file-formats.md"
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Key:
 
     parts: tuple[str, ...]
     form: str = ""
-    elsewhere: bool = False
+    page: str = ""
 
 
 def parts_of(path: str) -> tuple[str, ...]:
@@ -44,10 +48,18 @@ def sections() -> dict[str, tuple[Key, ...]]:
             continue
         link = re.search(r"\]\((#|[^#)]*\.md)([^)]*)\)", row[2])
         form = link[2].replace("-", " ") if link and link[1] == "#" else ""
-        elsewhere = link is not None and link[1] != "#"
+        page = link[1] if link and link[1] != "#" else ""
         for path in re.findall(r"`([^`]+)`", row[1]):
-            found.setdefault(heading.lower(), []).append(Key(parts_of(path), form, elsewhere))
+            found.setdefault(heading.lower(), []).append(Key(parts_of(path), form, page))
     return {name: tuple(keys) for name, keys in found.items()}
+
+
+@cache
+def named_in_formats() -> set[str]:
+    """Words in backticks and in examples on the page of file formats, with the keys that are inserted there."""
+    text = with_inserts((PAGE.parent / FORMATS).read_text(encoding="utf-8"))
+    code = " ".join(re.findall(r"^```.*?^```|`[^`\n]+`", text, re.DOTALL | re.MULTILINE))
+    return {"[]", *re.findall(r"\w+", code)}
 
 
 def keys_of(name: str) -> tuple[Key, ...]:
@@ -81,7 +93,9 @@ def _matches(path: tuple[str, ...], key: Key) -> bool:
     if not all(one == part or _is_any(part, one) for one, part in zip(path, key.parts, strict=False)):
         return False
     below = path[len(key.parts) :]
-    if not below or key.elsewhere:
+    if key.page == FORMATS:
+        return {*below} <= named_in_formats()
+    if not below or key.page:
         return True
     if below == ("[]",) * len(below):  # a list of numbers or of lists of them
         return True

@@ -264,4 +264,7 @@ def test_a_key_that_the_page_does_not_have_is_found() -> None:
     assert undocumented("schedule", {"schedules": [{"layer": "a", "counts": counts}]}) == []
     assert undocumented("schedule", {"schedules": [{"count": counts}]})[0] == "schedules.[].count"
     assert undocumented("schedule", {"schedules": [{"chosen": {"bytes": 1}}]}) == ["schedules.[].chosen.bytes"]
+    assert undocumented("hardware", {"hardware": [{"file": "a", "lanes": {"m": 4}, "no_such_key": 1}]}) == [
+        "hardware.[].no_such_key"
+    ]
     assert undocumented("cosim", {"error": {"message": "", "status": 2, "file": ""}}) == ["error.file"]
