@@ -429,7 +429,10 @@ def _run_generated(
     layers += [schedule.layer.name for one in clusters for schedule in one.schedules]
     number, names = len(layers), iter(file_names(layers))
     if not number:
-        raise InputError(f"{folder}: expected a folder with programs for HWCs or clusters")
+        raise InputError(
+            f"{folder}: expected a folder with programs for HWCs or clusters (pipelines run without: hwgen cosim "
+            "FILE, the depth-first solution)"
+        )
     if clusters:
         _require_verilator(simulator, waves=waves)
     note(f"{simulator}: {number} programs of {folder}")

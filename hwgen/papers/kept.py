@@ -25,8 +25,8 @@ TITLE = """\
 # Claims of the papers
 
 Here you can look up what the papers state beside what was computed, and run it again: each table is the output of the
-command above it, kept in `docs/papers`. This page is written by `python -m hwgen.papers.kept`, and a test compares the two. What is counted in
-the RTL is on the page of [results](results.md#papers).
+command above it, kept in `docs/papers`. This page is written by `python -m hwgen.papers.kept`, and a test compares
+the two. What is counted in the RTL is on the page of [results](results.md#papers).
 
 Every quantity of a statement has a tolerance with two sides, fixed in the claim. The verdicts:
 

@@ -5,7 +5,7 @@ from textwrap import shorten
 from typing import Any
 
 from hwgen.ir.builtin import how_to_install
-from hwgen.ir.document import InputError, format_of
+from hwgen.ir.document import InputError, format_of, is_model
 
 __all__ = ["load_file", "one_line"]
 
@@ -35,6 +35,8 @@ def load_file(path: Path, *, weights: bool = False) -> Any:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except Exception as error:  # protobuf raises what it likes
+        if not is_model(path):
+            raise InputError(f"{path}: expected a model, a file whose name ends in .onnx or .tflite") from None
         raise InputError(f"{path}: expected an ONNX model (is the file whole?): {one_line(error)}") from None
     if not whole.graph.node:
         raise InputError(f"{path}: expected an ONNX model with nodes (is the file whole?)")

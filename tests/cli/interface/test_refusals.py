@@ -52,6 +52,10 @@ def test_what_a_file_is(run: Run, tmp_path: Path) -> None:
     other.write_bytes(lite.read_bytes())
     refused(run("network", other), "expected an ONNX model, got a TFLite model", "whose name ends in .tflite")
     refused(run("layers", array), "expected YAML, got an array of NumPy")
+    table = tmp_path / "table.yaml"
+    table.write_text("format: 1\nkind: layer_list\n", encoding="utf-8")
+    for command in ("network", "run"):
+        refused(run(command, table, "--seed", 1, "-o", tmp_path / "o"), "expected a model, a file whose name ends in")
 
 
 @pytest.mark.parametrize(
