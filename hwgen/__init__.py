@@ -9,6 +9,7 @@ checked hardware it is one way, and every call is a part of it::
     plan.cycles, plan.bytes, plan.utilisation            # what the model says: the same as hwgen.predict(plan)
     result = hwgen.cosim(plan)                           # the RTL: result.equal, result.exact, result.difference
     answer = hwgen.run("model.onnx", picture, hw)        # a quantised network: answer.outputs, answer.exact
+    hwgen.choose("model.onnx", fps=30, mhz=80).hardware  # the smallest cluster for so many images a second
     hwgen.generate(plan, "rtl_out/mine")                 # the Verilog, registers, a driver, programs
 """
 
@@ -16,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hwgen.api.choosing.request import choose as choose
     from hwgen.api.cosimulation import cosim as cosim
     from hwgen.api.forecasts import forecast as forecast
     from hwgen.api.generation.request import generate as generate
@@ -46,6 +48,7 @@ _MODULES = {
     "Network": "networks",
     "Plan": "scheduling.plan",
     "ToolError": "names",
+    "choose": "choosing.request",
     "cosim": "cosimulation",
     "doctor": "installation",
     "forecast": "forecasts",
@@ -68,6 +71,7 @@ __all__ = [
     "Network",
     "Plan",
     "ToolError",
+    "choose",
     "cosim",
     "doctor",
     "forecast",

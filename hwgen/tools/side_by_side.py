@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import parent_process
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["SPAWN", "follow_the_parent", "side_by_side", "without_main"]
+__all__ = ["SPAWN", "as_they_come", "follow_the_parent", "side_by_side", "without_main"]
 
 T = TypeVar("T")
 
@@ -88,6 +88,36 @@ def side_by_side(
         raise ToolError(
             f"one of {workers} processes was killed, perhaps for want of memory: fewer side by side (-j) need less"
         ) from None
+    finally:
+        pool.shutdown(wait=done, cancel_futures=True)
+
+
+def as_they_come(
+    function: Callable[..., T], draw: Callable[[], tuple[Any, ...] | None], workers: int
+) -> Iterator[tuple[tuple[Any, ...], T]]:
+    """What a function of a module makes of arguments that are drawn when a process is free, with these arguments.
+
+    What is drawn may depend on the answers so far. It ends when nothing is drawn and nothing is under way. One worker
+    is this process. Errors are those of `side_by_side`.
+    """
+    if workers == 1:
+        while (arguments := draw()) is not None:
+            yield arguments, function(*arguments)
+        return
+    pool = ProcessPoolExecutor(workers, mp_context=SPAWN, initializer=follow_the_parent)
+    running: dict[Future[T], tuple[Any, ...]] = {}
+    done = False
+    try:
+        while True:
+            while len(running) < workers and (drawn := draw()) is not None:
+                running[pool.submit(function, *drawn)] = drawn
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+        done = True
+    except BrokenProcessPool:
+        raise ToolError(f"one of {workers} processes was killed, perhaps for want of memory") from None
     finally:
         pool.shutdown(wait=done, cancel_futures=True)
 

@@ -81,6 +81,7 @@ COMMANDS = {
         Entry("cosim", "cosim", EVERYDAY),
         Entry("generate", "generate.generate", EVERYDAY),
         Entry("run", "run.run", EVERYDAY),
+        Entry("choose", "choose", EVERYDAY),
         Entry("sweep", "sweep.command", EVERYDAY, STUDIES),
         Entry("report", "sweep.report.command", EVERYDAY, STUDIES),
         Entry("layers", "layers", INSPECT),

@@ -1,0 +1,311 @@
+"""``hwgen choose``: the cluster that fits a network and a budget."""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from hwgen.api.arguments import claim_folder
+from hwgen.api.choosing.selection import Budget, Planned, Selection
+from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.networks import Network, is_model
+from hwgen.api.progress import note, steps
+from hwgen.api.results import Answer
+from hwgen.api.session import call
+from hwgen.ir.document import InputError, dump_yaml, json_text, sealed, write_atomically
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.network.graph import Graph
+from hwgen.lower.network.bound import NetworkBound
+from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.lower.network.forecast import forecast_of
+from hwgen.lower.network.placement import possible_placement
+from hwgen.readers.integers.reader import read_quantised
+from hwgen.tools.cache import digest_of
+from hwgen.tools.kept import sealed_document
+from hwgen.tools.machine import processors
+from hwgen.tools.side_by_side import as_they_come
+
+__all__ = ["Choice", "ChooseRequest", "choose"]
+
+PLANS = 1
+"""Number of the planner; plans that another number kept are not used again."""
+MINUTES = 5.0
+MOST_PLANS = 200
+CHOSEN, FRONT, KEPT, DOCUMENT = "chosen.yaml", "front", "planned", "choice.json"
+"""What is in the folder: the hardware, that of the front, plans that are kept, the document."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Choice(Answer):
+    """What is chosen for a network, and what else was planned.
+
+    Members
+    -------
+    network : its name.
+    budget : what was asked for.
+    chosen : None where nothing that was planned does what is asked.
+    nearest : the one of the most images a second.
+    front : those that no other one undercuts in LUTs and in time, the smallest first.
+    planned, candidates, refused : how many were planned, how many there are, how many did not run the network.
+    in_question : how many that were not planned could be better still by their bounds.
+    folder : where the files are; None: nowhere.
+    """
+
+    network: str
+    budget: Budget
+    chosen: Planned | None
+    nearest: Planned
+    front: tuple[Planned, ...]
+    planned: int
+    candidates: int
+    refused: int
+    in_question: int
+    folder: Path | None
+
+    @property
+    def hardware(self) -> Hardware:
+        """The hardware that is chosen; raises `InputError` where there is none."""
+        if self.chosen is None:
+            raise InputError(self.summary())
+        return self.chosen.candidate.hardware
+
+    def document(self) -> dict[str, Any]:
+        """The document that ``hwgen choose --json`` prints."""
+        return {
+            "network": self.network,
+            "asked": self.budget.document(),
+            "chosen": None if self.chosen is None else self.chosen.candidate.hardware.name,
+            "nearest": self.nearest.candidate.hardware.name,
+            "candidates": self.candidates,
+            "planned": self.planned,
+            "refused": self.refused,
+            "in_question": self.in_question,
+            "front": self.rows(),
+        }
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row for each hardware of the front, and the chosen one if it is not there."""
+        shown = list(self.front)
+        if self.chosen is not None and self.chosen not in shown:
+            shown.append(self.chosen)
+        return [_row(one, self.budget) for one in sorted(shown, key=lambda one: one.candidate.area.lut4)]
+
+    def summary(self) -> str:
+        """The hardware, and what it makes; or what comes the nearest."""
+        one = self.chosen or self.nearest
+        area, rate = one.candidate.area, f"{one.images_a_second(self.budget):,.1f} images a second"
+        made = (
+            f"{one.candidate.hardware.name}: {rate} at {self.budget.clock(one.candidate):.3g} MHz, "
+            f"{area.lut4:,} LUT4 (estimated)"
+        )
+        return f"Network {self.network}: {'' if self.chosen else 'nothing does what is asked; the nearest is '}{made}"
+
+
+def _row(one: Planned, budget: Budget) -> dict[str, object]:
+    candidate = one.candidate
+    hardware, area = candidate.hardware, candidate.area
+    assert hardware.cluster is not None
+    return {
+        "hardware": hardware.name,
+        "multipliers": hardware.cluster.hwcs * hardware.shape.product,
+        "lut4_estimated": area.lut4,
+        "dsps_estimated": area.dsps,
+        "brams_estimated": area.block_rams,
+        "mhz_estimated": area.mhz,
+        "cycles": one.cycles,
+        "bound": candidate.bound,
+        "images_a_second": one.images_a_second(budget),
+        "bytes": one.bytes,
+        "energy": one.energy,
+        "on_the_host": one.host,
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseRequest:
+    """A quantised network, a budget, the folder that gets the files, minutes after which no plan is begun."""
+
+    model: Path
+    budget: Budget
+    output: Path | None = None
+    minutes: float = MINUTES
+    jobs: int | None = None
+
+    @call
+    def answer(self) -> Choice:
+        """Plan the network on what is hoped to be the best until nothing is, or the time is over."""
+        self._check()
+        claim_folder(self.output)
+        note(f"reading {self.model}")
+        graph = read_quantised(self.model)
+        bound = NetworkBound(graph)
+        if not bound.macs:
+            raise InputError(f"{self.model}: expected a network of which a cluster runs a node with weights")
+        found = list(candidates(bound))
+        allowed = [one for one in found if self.budget.allows(one)]
+        if not allowed:
+            raise InputError(f"{self.model}: {_what_limits(found, self.budget)}")
+        selection = Selection(allowed, self.budget)
+        self._plan(selection)
+        best, nearest = selection.best, selection.fastest
+        if nearest is None:
+            reasons = "; ".join(list(dict.fromkeys(selection.refused.values()))[:3])
+            raise InputError(f"{self.model}: no cluster that was tried runs the network: {reasons}")
+        choice = Choice(
+            graph.name, self.budget, best, nearest, tuple(selection.front), len(selection.planned), len(found),
+            len(selection.refused), selection.in_question, self.output,
+        )  # fmt: skip
+        self._write(choice)
+        return choice
+
+    def _check(self) -> None:
+        if not is_model(self.model):
+            raise InputError(f"{self.model}: expected a quantised model (ONNX, TFLite)")
+        asked = {"--fps": self.budget.fps, "--mhz": self.budget.mhz, "--minutes": self.minutes}
+        asked |= {"--luts": self.budget.luts, "--dsps": self.budget.dsps, "--brams": self.budget.brams}
+        for option, value in asked.items():
+            if value is not None and not 0 < value < inf:
+                raise InputError(f"{option}: expected a number above 0, got {value:g}")
+
+    def _plan(self, selection: Selection) -> None:
+        """Plan one candidate after the other, as many side by side as there are processors."""
+        end = time.monotonic() + 60 * self.minutes
+        model = hashlib.sha256(self.model.read_bytes()).hexdigest()
+        drawn = 0
+
+        def draw() -> tuple[Any, ...] | None:
+            nonlocal drawn
+            while drawn < MOST_PLANS and (time.monotonic() < end or not drawn):
+                one = selection.next()
+                if one is None:
+                    return None
+                drawn += 1
+                kept = self._kept(model, one)
+                if kept is None:
+                    return self.model, one
+                selection.add(one, kept)
+                step()
+            return None
+
+        with steps(MOST_PLANS, "planning the network on clusters, at most") as step:
+            for (_, one), made in as_they_come(_planned, draw, self.jobs or processors()):
+                selection.add(one, made)
+                self._keep(model, one, made)
+                step()
+
+    # --- files ---
+
+    def _kept(self, model: str, one: Candidate) -> Planned | str | None:
+        if self.output is None:
+            return None
+        document = sealed_document(self._file(model, one))
+        if document is None:
+            return None
+        if "refused" in document:
+            return str(document["refused"])
+        return Planned(one, document["cycles"], document["bytes"], document["energy"], document["host"])
+
+    def _keep(self, model: str, one: Candidate, made: Planned | str) -> None:
+        if self.output is None:
+            return
+        content: dict[str, Any] = {"hardware": one.hardware.name}
+        if isinstance(made, str):
+            content["refused"] = made
+        else:
+            content |= {"cycles": made.cycles, "bytes": made.bytes, "energy": made.energy, "host": made.host}
+        write_atomically(self._file(model, one), sealed(content))
+
+    def _file(self, model: str, one: Candidate) -> Path:
+        assert self.output is not None
+        return self.output / KEPT / f"{digest_of([PLANS, model, one.hardware.as_data()])}.json"
+
+    def _write(self, choice: Choice) -> None:
+        if self.output is None:
+            return
+        for old in (self.output / FRONT).glob("*.yaml"):
+            old.unlink()
+        (self.output / CHOSEN).unlink(missing_ok=True)
+        for one in choice.front:
+            hardware = one.candidate.hardware
+            write_atomically(self.output / FRONT / f"{hardware.name}.yaml", dump_yaml(hardware.as_data()))
+        if choice.chosen is not None:
+            write_atomically(self.output / CHOSEN, dump_yaml(choice.chosen.candidate.hardware.as_data()))
+        write_atomically(self.output / DOCUMENT, json_text(choice.document()))
+
+
+@lru_cache(maxsize=1)
+def _graph(model: Path) -> Graph:
+    return read_quantised(model)
+
+
+def _planned(model: Path, one: Candidate) -> Planned | str:
+    """The plan of a network on a candidate, maps in the TCDM where they fit; or why it does not run it."""
+    graph = _graph(model)
+    try:
+        plan = plan_cluster(graph, one.hardware, resident=True)
+    except InputError as error:
+        return str(error)
+    here = {layer.node.name for layer in plan.layers}
+    missing = sorted(possible_placement(graph).here - here)
+    if missing:
+        return f"{missing[0]}: {plan.refused.get(missing[0], 'the host runs it')}"
+    each = [forecast_of(plan, stretch) for stretch in plan.stretches]
+    host = len(possible_placement(graph).reasons)
+    return Planned(
+        one, round(sum(part.cycles for part in each)), sum(part.bytes for part in each),
+        sum(part.energy for part in each), host,
+    )  # fmt: skip
+
+
+def _what_limits(found: list[Candidate], budget: Budget) -> str:
+    """The option that leaves nothing, with the least that would leave something."""
+
+    def told() -> Iterator[str]:
+        if budget.luts is not None:
+            yield f"--luts: the smallest cluster takes {min(one.area.lut4 for one in found):,} LUT4 (estimated)"
+        if budget.dsps is not None:
+            yield f"--dsps: at least {min(one.area.dsps for one in found)}"
+        if budget.brams is not None:
+            yield f"--brams: at least {min(one.area.block_rams for one in found)}"
+        if budget.mhz is not None:
+            yield f"--mhz: at most {max(one.area.mhz or 0.0 for one in found):.3g} (estimated)"
+
+    return f"no cluster fits; {', '.join(told())}"
+
+
+def choose(
+    model: str | PathLike[str] | Network,
+    *,
+    fps: float | None = None,
+    mhz: float | None = None,
+    luts: int | None = None,
+    dsps: int | None = None,
+    brams: int | None = None,
+    output: str | PathLike[str] | None = None,
+    minutes: float = MINUTES,
+) -> Choice:
+    """Choose a cluster for a quantised network: the fewest LUTs for so many images a second, else the fastest.
+
+    Cycles are those of exact plans, which a run in the RTL takes within a percent or two; area and clock, of an ECP5,
+    are estimates. Maps stay in the shared memory where they fit (``resident``).
+
+    Parameters
+    ----------
+    model : the model's file, or what `load` made of it.
+    fps : images a second, at the least.
+    mhz : the clock; else of each cluster that which it is estimated to have.
+    luts, dsps, brams : LUT4-equivalents, multipliers and block RAMs that it may take, at most.
+    output : a folder for the files; what is planned is kept there, and a later call goes on with it.
+    minutes : after so many no further plan is begun.
+
+    Raises `InputError` where no cluster fits.
+    """
+    given = model.given if isinstance(model, Network) else model
+    budget = Budget(fps, mhz, luts, dsps, brams)
+    folder = None if output is None else Path(output)
+    return ChooseRequest(model=Path(given), budget=budget, output=folder, minutes=minutes).answer()

@@ -1,0 +1,55 @@
+"""``hwgen choose``: the cluster that fits a network and a budget."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwgen.api.choosing.request import MINUTES, ChooseRequest
+from hwgen.api.choosing.selection import Budget
+from hwgen.cli.console import Json, print_json
+from hwgen.cli.printers.choices import print_choice
+
+__all__ = ["choose"]
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A quantised model (ONNX, TFLite).")]
+Rate = Annotated[float | None, typer.Option("--fps", help="Images a second, at the least.")]
+Clock = Annotated[
+    float | None, typer.Option("--mhz", help="The clock; else of each cluster that which it is estimated to have.")
+]
+Luts = Annotated[int | None, typer.Option("--luts", help="LUT4-equivalents that it may take, at most.")]
+Dsps = Annotated[int | None, typer.Option("--dsps", help="Multipliers of 18 x 18 bits, at most.")]
+Brams = Annotated[int | None, typer.Option("--brams", help="Block RAMs of 18 Kibit, at most.")]
+Minutes = Annotated[float, typer.Option("--minutes", help="After so many no further plan is begun.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="DIR", help="Write the hardware here; a later call goes on from there."),
+]
+
+
+def choose(
+    model: Model,
+    *,
+    fps: Rate = None,
+    mhz: Clock = None,
+    luts: Luts = None,
+    dsps: Dsps = None,
+    brams: Brams = None,
+    minutes: Minutes = MINUTES,
+    output: Folder = None,
+    as_json: Json = False,
+) -> int:
+    """Choose the cluster for a network: the smallest that makes --fps images a second, or the fastest that fits.
+
+    Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
+    sizes are planned exactly, those first that are hoped to be the best, until no other one is. Cycles are those that
+    `hwgen run` compares with the RTL; area and clock, of an ECP5, are estimates (`hwgen synth` measures them). The
+    exit status is 1 where nothing that was planned makes so many images.
+    """
+    budget = Budget(fps, mhz, luts, dsps, brams)
+    found = ChooseRequest(model=model, budget=budget, output=output, minutes=minutes).answer()
+    if as_json:
+        print_json(found.document())
+    else:
+        print_choice(found)
+    return 0 if found.chosen is not None else 1

@@ -1,0 +1,37 @@
+"""The choice of hardware for a network as a table."""
+
+import typer
+
+from hwgen.api.choosing.request import CHOSEN, Choice
+from hwgen.cli.console import print_table
+
+__all__ = ["print_choice"]
+
+
+def print_choice(found: Choice) -> None:
+    """Print what no other one undercuts, the choice, and what to do with it."""
+    chosen = None if found.chosen is None else found.chosen.candidate.hardware.name
+    rows = [
+        [
+            f"{row['hardware']}{' *' if row['hardware'] == chosen else ''}",
+            row["images_a_second"],
+            row["lut4_estimated"],
+            row["cycles"],
+            row["multipliers"],
+            row["dsps_estimated"],
+            row["brams_estimated"],
+            round(found.budget.mhz or float(str(row["mhz_estimated"]))),
+            float(str(row["energy"])) / 1e6,
+            row["bytes"],
+        ]
+        for row in found.rows()
+    ]
+    columns = ["hardware", "a second", "LUT4, estimated", "cycles", "multipliers", "DSPs", "BRAMs", "MHz", "uJ",
+               "DRAM bytes"]  # fmt: skip
+    wide = ["uJ", "DRAM bytes", "BRAMs", "DSPs", "MHz"]
+    print_table(f"{found.network}: least LUT4 for the time", columns, rows, wide=wide)
+    more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
+    typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
+    typer.echo(found.summary())
+    if chosen is not None and found.folder is not None:
+        typer.echo(f"Next: hwgen run MODEL --hardware {found.folder / CHOSEN} --resident --input PICTURE")

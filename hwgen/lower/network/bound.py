@@ -1,0 +1,67 @@
+"""What no plan of a network goes below in cycles on a cluster: of lanes, ports, weights and vector unit."""
+
+from functools import lru_cache
+
+from hwgen.arch.bus import beat_bytes
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
+from hwgen.ir.names import safe_name
+from hwgen.ir.network.graph import Graph
+from hwgen.lower.network.cluster_plan import VECTOR_KINDS, require_vector_node
+from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
+from hwgen.model.cycle_bound import least_busy
+from hwgen.search.layer_forms import forms_of
+
+__all__ = ["NetworkBound"]
+
+
+class NetworkBound:
+    """The bound of one network; maps may stay in the TCDM, so that the DMA moves the weights at the least.
+
+    Members
+    -------
+    pooled : outputs of the nodes that a vector unit can run.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._layers: list[tuple[Layer, bool]] = []
+        taken: set[str] = set()
+        for node in weighted(graph):
+            try:
+                layer = layer_of(graph, node, safe_name(node.name, taken))
+            except InputError:  # the host runs it
+                continue
+            self._layers.append((layer, may_be_laid_out(graph, node)))
+        self.pooled = 0
+        for other in graph.nodes:
+            if isinstance(other, VECTOR_KINDS):
+                try:
+                    require_vector_node(graph, other)
+                except InputError:
+                    continue
+                self.pooled += graph.tensors[other.output].elements
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the layers."""
+        return sum(layer.macs for layer, _ in self._layers)
+
+    def cycles(self, hardware: Hardware) -> int:
+        """The bound on a cluster with given lanes: layers one after the other, all weights beside them."""
+        cluster = hardware.cluster or Cluster()
+        lanes, ports = hardware.shape, hardware.ports
+        hwcs, busy, weights = cluster.hwcs, 0, 0
+        for layer, laid_out in self._layers:
+            weights += layer.weight_elements
+            outputs = -(-layer.output_elements // ports.output_bytes)
+            busy += -(-max(_least_busy(layer, lanes, laid_out), outputs) // hwcs)
+        busy += self.pooled // cluster.vector_elements if cluster.vector else 0
+        return max(busy, -(-weights // beat_bytes(cluster.axi_bits)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _least_busy(layer: Layer, lanes: Lanes, laid_out: bool) -> int:
+    """Cycles of one HWC at the least, in the form of the fewest."""
+    return min(least_busy(form, lanes) for form in forms_of(layer, lanes, laid_out=laid_out))

@@ -1,0 +1,109 @@
+"""``hwgen choose``: on a small network and a small space, against the plans of all of it; files, refusals."""
+
+from pathlib import Path
+
+import pytest
+
+import hwgen
+from hwgen.api.choosing import request, space
+from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.lower.network.bound import NetworkBound
+from hwgen.readers.integers.reader import read_quantised
+from tests.cli.command_line import refused
+from tests.conftest import Run
+from tests.readers.integers.models import small
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight clusters, planned in this process."""
+    for name, values in {"LANES": ((4, 4), (8, 4)), "HWCS": (1, 2), "TCDM": (1 << 15,), "BANKS": (8,),
+                         "ELEMENTS": (1,), "AXI_BITS": (32, 64)}.items():  # fmt: skip
+        monkeypatch.setattr(space, name, values)
+    monkeypatch.setattr(space, "BUFFERS", space.BUFFERS[1:])
+    monkeypatch.setattr(space, "PORTS", space.PORTS[1:])
+    monkeypatch.setattr(request, "processors", lambda: 1)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    small(tmp_path / "model.onnx")
+    return tmp_path / "model.onnx"
+
+
+def plans(model: Path) -> dict[str, tuple[Candidate, int]]:
+    found = list(candidates(NetworkBound(read_quantised(model))))
+    return {
+        one.hardware.name: (one, hwgen.forecast(model, one.hardware, resident=True).machines[0].cycles)
+        for one in found
+    }
+
+
+def test_the_best_of_all_is_chosen(model: Path) -> None:
+    every = plans(model)
+    assert len(every) == 8
+    for one, cycles in every.values():
+        assert one.bound <= cycles
+    fastest = hwgen.choose(model, mhz=50)
+    assert fastest.chosen is not None
+    assert fastest.chosen.cycles <= 1.02 * min(cycles for _, cycles in every.values())
+    assert fastest.chosen.cycles == every[fastest.hardware.name][1]
+    middle = sorted(cycles for _, cycles in every.values())[4]
+    enough = hwgen.choose(model, mhz=50, fps=50e6 / middle)
+    smallest = min(one.area.lut4 for one, cycles in every.values() if cycles <= middle)
+    assert enough.chosen is not None
+    assert enough.chosen.candidate.area.lut4 == smallest
+    assert enough.chosen.images_a_second(enough.budget) >= 50e6 / middle
+
+
+def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "chosen"
+    first = run("choose", model, "--mhz", 50, "-o", folder, "--json")
+    assert first.status == 0
+    document = first.json
+    assert hwgen.hardware(folder / "chosen.yaml").name == document["chosen"]
+    assert {path.stem for path in (folder / "front").iterdir()} == {row["hardware"] for row in document["front"]}
+    (found,) = run("predict", model, "--hardware", folder / "chosen.yaml", "--resident", "--json").json["forecasts"]
+    (row,) = [row for row in document["front"] if row["hardware"] == document["chosen"]]
+    assert (row["cycles"], row["bytes"]) == (found["cycles"], found["bytes"])
+    assert row["energy"] == pytest.approx(found["energy"])
+
+    def unplanned(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(request, "_planned", unplanned)
+    again = run("choose", model, "--mhz", 50, "-o", folder)
+    assert again.status == 0
+    assert document["chosen"] in again.out
+    model.write_bytes(model.read_bytes() + b"\x72\x00")  # the same network, another file: an empty text at its end
+    with pytest.raises(AssertionError):
+        run("choose", model, "--mhz", 50, "-o", folder)
+
+
+def test_what_is_too_much_is_said(run: Run, model: Path, tmp_path: Path) -> None:
+    answer = run("choose", model, "--mhz", 50, "--fps", 1e7, "-o", tmp_path / "chosen")
+    assert answer.status == 1
+    assert "nothing does what is asked; the nearest is" in answer.out
+    assert not (tmp_path / "chosen" / "chosen.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--luts", 100], "no cluster fits; --luts: the smallest cluster takes"),
+        (["--mhz", 5000], "--mhz: at most"),
+        (["--fps", "nan"], "--fps: expected a number above 0, got nan"),
+        (["--luts", 0], "--luts: expected a number above 0, got 0"),
+        (["--minutes", -1], "--minutes: expected a number above 0, got -1"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said(run: Run, model: Path, options: list[object], why: str) -> None:
+    answer = run("choose", model, *options)
+    refused(answer)
+    assert why in answer.err
+
+
+def test_layers_without_weights_are_no_network(run: Run) -> None:
+    answer = run("choose", "stoutchinin_2019")
+    refused(answer)
+    assert "expected a quantised model" in answer.err

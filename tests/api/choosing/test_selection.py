@@ -1,0 +1,109 @@
+"""What is planned next: against all candidates of spaces whose plans are known."""
+
+from itertools import product
+from math import prod
+from random import Random
+
+import pytest
+
+from hwgen.api.choosing.selection import Budget, Planned, Selection
+from hwgen.api.choosing.space import Candidate
+from hwgen.ir.hardware import Hardware
+from hwgen.model.area.estimate import EstimatedArea
+
+AXES = (5, 3, 4, 4, 2, 2)
+
+
+def space(rng: Random) -> list[Planned]:
+    """All candidates with what their plans would take: the bound, and more where there is less of something."""
+    made = []
+    more = [sorted((rng.uniform(1, 1.5) for _ in range(size)), reverse=True) for size in AXES]
+    luts = [sorted(rng.uniform(2_000, 20_000) for _ in range(size)) for size in AXES]
+    faster = [sorted(rng.uniform(1, 4) for _ in range(size)) for size in AXES[:2]]
+    for number, place in enumerate(product(*(range(size) for size in AXES))):
+        bound = round(1e6 / prod(axis[at] for axis, at in zip(faster, place, strict=False)))
+        area = EstimatedArea(round(sum(axis[at] for axis, at in zip(luts, place, strict=True))), 0, place[0], 0, 90.0)
+        one = Candidate(Hardware(name=f"number{number}"), area, bound, place)
+        slower = prod(axis[at] for axis, at in zip(more, place, strict=True)) * rng.uniform(1, 1.02)
+        made.append(Planned(one, round(bound * slower), 0, 0.0, 0))
+    return made
+
+
+def searched(known: list[Planned], budget: Budget) -> Selection:
+    selection = Selection([one.candidate for one in known if budget.allows(one.candidate)], budget)
+    plans = {one.candidate.hardware.name: one for one in known}
+    while (one := selection.next()) is not None:
+        selection.add(one, plans[one.hardware.name])
+    return selection
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_fastest_within_a_budget(seed: int) -> None:
+    known = space(Random(seed))
+    budget = Budget(luts=Random(f"luts {seed}").randint(55_000, 75_000), mhz=80)
+    found = searched(known, budget)
+    allowed = [one for one in known if budget.allows(one.candidate)]
+    best = max(one.images_a_second(budget) for one in allowed)
+    assert found.best is found.fastest
+    assert found.best is not None
+    assert found.best.images_a_second(budget) >= 0.98 * best
+    assert len(found.planned) <= max(24, len(allowed) / 3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_smallest_that_is_fast_enough(seed: int) -> None:
+    known = space(Random(seed))
+    rates = sorted(one.images_a_second(Budget()) for one in known)
+    budget = Budget(fps=Random(f"fps {seed}").choice(rates[len(rates) // 3 : -20]))
+    found = searched(known, budget).best
+    enough = [one for one in known if one.images_a_second(budget) >= (budget.fps or 0)]
+    assert found is not None
+    assert found in enough
+    assert found.candidate.area.lut4 <= 1.02 * min(one.candidate.area.lut4 for one in enough)
+
+
+def test_what_nothing_reaches_ends_at_the_fastest() -> None:
+    known = space(Random(1))
+    found = searched(known, Budget(fps=1e9))
+    assert found.best is None
+    assert found.fastest is not None
+    assert found.fastest.cycles <= 1.02 * min(one.cycles for one in known)
+    assert found.in_question > 0
+
+
+def test_what_does_not_run_the_network_and_what_is_like_it_comes_late() -> None:
+    known = space(Random(2))
+    selection = Selection([one.candidate for one in known], Budget())
+    first = selection.next()
+    assert first is not None
+    selection.add(first, "no room")
+    second = selection.next()
+    assert second is not None
+    assert sum(a != b for a, b in zip(first.place, second.place, strict=True)) > 1
+    assert selection.refused == {first.hardware.name: "no room"}
+    assert selection.best is None
+
+
+def test_the_front_has_what_nothing_undercuts() -> None:
+    known, budget = space(Random(3)), Budget()
+    selection = Selection([one.candidate for one in known], budget)
+    for one in known[::7]:
+        selection.add(one.candidate, one)
+    for one in known[::7]:
+        beaten = any(
+            other.candidate.area.lut4 <= one.candidate.area.lut4 and other.cycles < one.cycles for other in known[::7]
+        )
+        assert (one in selection.front) <= (not beaten)
+        assert any(
+            other.candidate.area.lut4 <= one.candidate.area.lut4 and other.cycles <= one.cycles
+            for other in selection.front
+        )
+
+
+def test_a_budget_counts_all_that_it_names() -> None:
+    one = Candidate(Hardware(name="one"), EstimatedArea(100, 0, 10, 5, 80.0), 1000, (0,))
+    assert Budget(luts=100, dsps=10, brams=5, mhz=80).allows(one)
+    for wrong in (Budget(luts=99), Budget(dsps=9), Budget(brams=4), Budget(mhz=81)):
+        assert not wrong.allows(one)
+    assert Budget().rate(one, 1000) == 80_000
+    assert Budget(mhz=40).rate(one, 1000) == 40_000
