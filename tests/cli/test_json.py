@@ -83,6 +83,7 @@ TAKEN = {
     "cosim": ("cosim {}", (*SETS, *SCHEDULES, *SOLUTION)),
     "generate": ("generate {} -o out", (*SETS, *SCHEDULES, *SOLUTION)),
     "run": ("run {} --seed 1 -o out", QUANTISED),
+    "choose": ("choose {} --minutes 0.001 -o out", QUANTISED),
     "sweep": ("sweep {} --buffer 512 --lanes x4 --no-sim -j 1 -o out", SETS),
     "report": ("report {} -o page", ()),
     "synth": ("synth {} --blocks", (*SETS, *SCHEDULES, *SOLUTION)),
@@ -145,6 +146,8 @@ NIGHTLY = """
 predict quantised.onnx --hardware cluster_64_vector,hwc_16 --resident --mhz 100
 predict quantised.tflite --hardware hwc_16
 generate quantised.tflite --hardware cluster_64_vector -o out
+choose quantised.onnx --luts 40000 --minutes 0.001 -o out
+choose quantised.tflite --fps 1000 --mhz 50 --minutes 0.001
 run quantised.onnx --seed 1 -o out
 run quantised.tflite --hardware hwc_16 --seed 1 --sim icarus -o out
 schedule table.yaml --hardware cluster.yaml --objective dram-bytes --per-layer
