@@ -124,7 +124,7 @@ class Selection:
 
     @property
     def best(self) -> Planned | None:
-        """Of those that do what is asked the one of fewest LUTs; the fastest where no rate is asked for."""
+        """The one of fewest LUTs of those that do what is asked; the fastest where no rate is asked for."""
         fps = self._budget.fps
         if fps is None:
             return self.fastest
