@@ -199,6 +199,7 @@ def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: P
     assert answer.out == (output / "README.md").read_text(encoding="utf-8")
     assert {file.name for file in output.iterdir()} == {
         "README.md",
+        "claims.json",
         "fig10_rtl.csv",
         "fig10_rtl.png",
         "fig10_rtl.svg",
