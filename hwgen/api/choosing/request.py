@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from os import PathLike
@@ -16,6 +16,7 @@ from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.api.networks import Network, is_model
 from hwgen.api.progress import note, steps
 from hwgen.api.results import Answer
+from hwgen.api.running import NetworkRun, RunRequest
 from hwgen.api.session import call
 from hwgen.ir.document import InputError, dump_yaml, json_text, sealed, write_atomically
 from hwgen.ir.hardware import Hardware
@@ -36,6 +37,8 @@ PLANS = 1
 """Number of the planner; plans that another number kept are not used again."""
 MINUTES = 5.0
 MOST_PLANS = 200
+SEED = 1
+"""The seed of the random inputs with which a choice is confirmed."""
 CHOSEN, FRONT, KEPT, DOCUMENT = "chosen.yaml", "front", "planned", "choice.json"
 """What is in the folder: the hardware, that of the front, plans that are kept, the document."""
 
@@ -53,6 +56,7 @@ class Choice(Answer):
     front : those that no other one undercuts in LUTs and in time, the smallest first.
     planned, candidates, refused : how many were planned, how many there are, how many did not run the network.
     in_question : how many that were not planned could be better still by their bounds.
+    confirmed : the run of the network on the chosen hardware, in the RTL; None: not asked for.
     folder : where the files are; None: nowhere.
     """
 
@@ -66,6 +70,7 @@ class Choice(Answer):
     refused: int
     in_question: int
     folder: Path | None
+    confirmed: NetworkRun | None = None
 
     @property
     def hardware(self) -> Hardware:
@@ -86,6 +91,7 @@ class Choice(Answer):
             "refused": self.refused,
             "in_question": self.in_question,
             "front": self.rows(),
+            "confirmed": None if self.confirmed is None else _confirmed(self.confirmed),
         }
 
     def rows(self) -> list[dict[str, object]]:
@@ -104,6 +110,10 @@ class Choice(Answer):
             f"{area.lut4:,} LUT4 (estimated)"
         )
         return f"Network {self.network}: {'' if self.chosen else 'nothing does what is asked; the nearest is '}{made}"
+
+
+def _confirmed(run: NetworkRun) -> dict[str, Any]:
+    return {"cycles": run.cycles, "exact": run.exact, "equal": run.equal}
 
 
 def _row(one: Planned, budget: Budget) -> dict[str, object]:
@@ -128,12 +138,16 @@ def _row(one: Planned, budget: Budget) -> dict[str, object]:
 
 @dataclass(frozen=True, kw_only=True)
 class ChooseRequest:
-    """A quantised network, a budget, the folder that gets the files, minutes after which no plan is begun."""
+    """A quantised network, a budget, the folder that gets the files, minutes after which no plan is begun.
+
+    ``confirm`` : run the network on the chosen hardware, in the RTL, on random inputs.
+    """
 
     model: Path
     budget: Budget
     output: Path | None = None
     minutes: float = MINUTES
+    confirm: bool = False
     jobs: int | None = None
 
     @call
@@ -160,6 +174,9 @@ class ChooseRequest:
             graph.name, self.budget, best, nearest, tuple(selection.front), len(selection.planned), len(found),
             len(selection.refused), selection.in_question, self.output,
         )  # fmt: skip
+        if self.confirm and best is not None:
+            run = RunRequest(model=self.model, hardware=choice.hardware, seed=SEED, resident=True).answer()
+            choice = replace(choice, confirmed=run)
         self._write(choice)
         return choice
 
@@ -288,11 +305,12 @@ def choose(
     brams: int | None = None,
     output: str | PathLike[str] | None = None,
     minutes: float = MINUTES,
+    confirm: bool = False,
 ) -> Choice:
     """Choose a cluster for a quantised network: the fewest LUTs for so many images a second, else the fastest.
 
-    Cycles are those of exact plans, which a run in the RTL takes within a percent or two; area and clock, of an ECP5,
-    are estimates. Maps stay in the shared memory where they fit (``resident``).
+    Cycles are those of exact plans, without waits at the banks of the shared memory; area and clock, of an ECP5, are
+    estimates. Maps stay in the shared memory where they fit (``resident``).
 
     Parameters
     ----------
@@ -302,10 +320,11 @@ def choose(
     luts, dsps, brams : LUT4-equivalents, multipliers and block RAMs that it may take, at most.
     output : a folder for the files; what is planned is kept there, and a later call goes on with it.
     minutes : after so many no further plan is begun.
+    confirm : run the network on what is chosen, in the RTL, on random inputs: the answer has it as ``confirmed``.
 
     Raises `InputError` where no cluster fits.
     """
     given = model.given if isinstance(model, Network) else model
     budget = Budget(fps, mhz, luts, dsps, brams)
     folder = None if output is None else Path(output)
-    return ChooseRequest(model=Path(given), budget=budget, output=folder, minutes=minutes).answer()
+    return ChooseRequest(model=Path(given), budget=budget, output=folder, minutes=minutes, confirm=confirm).answer()

@@ -20,6 +20,9 @@ Clock = Annotated[
 Luts = Annotated[int | None, typer.Option("--luts", help="LUT4-equivalents that it may take, at most.")]
 Dsps = Annotated[int | None, typer.Option("--dsps", help="Multipliers of 18 x 18 bits, at most.")]
 Brams = Annotated[int | None, typer.Option("--brams", help="Block RAMs of 18 Kibit, at most.")]
+Confirm = Annotated[
+    bool, typer.Option("--confirm", help="Run the network on the chosen hardware, in the RTL, on random inputs.")
+]
 Minutes = Annotated[float, typer.Option("--minutes", help="After so many no further plan is begun.")]
 Folder = Annotated[
     Path | None,
@@ -36,6 +39,7 @@ def choose(
     dsps: Dsps = None,
     brams: Brams = None,
     minutes: Minutes = MINUTES,
+    confirm: Confirm = False,
     output: Folder = None,
     as_json: Json = False,
 ) -> int:
@@ -43,13 +47,13 @@ def choose(
 
     Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
     sizes are planned exactly, those first that are hoped to be the best, until no other one is. Cycles are those that
-    `hwgen run` compares with the RTL; area and clock, of an ECP5, are estimates (`hwgen synth` measures them). The
-    exit status is 1 where nothing that was planned makes so many images.
+    `hwgen run` predicts, without waits at the banks of the shared memory; area and clock, of an ECP5, are estimates.
+    The exit status is 1 where nothing that was planned makes so many images, or a run that confirms it fails.
     """
     budget = Budget(fps, mhz, luts, dsps, brams)
-    found = ChooseRequest(model=model, budget=budget, output=output, minutes=minutes).answer()
+    found = ChooseRequest(model=model, budget=budget, output=output, minutes=minutes, confirm=confirm).answer()
     if as_json:
         print_json(found.document())
     else:
         print_choice(found)
-    return 0 if found.chosen is not None else 1
+    return 0 if found.chosen is not None and (found.confirmed is None or found.confirmed.passed) else 1

@@ -33,5 +33,11 @@ def print_choice(found: Choice) -> None:
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
     typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
     typer.echo(found.summary())
+    run = found.confirmed
+    if run is not None and found.chosen is not None:
+        typer.echo(
+            f"In the RTL: {run.cycles:,} cycles, {run.cycles / found.chosen.cycles - 1:+.2%} of the plan; outputs "
+            f"{'exact' if run.exact else 'WRONG'}, counts {'equal' if run.equal else 'NOT equal'}"
+        )
     if chosen is not None and found.folder is not None:
         typer.echo(f"Next: hwgen run MODEL --hardware {found.folder / CHOSEN} --resident --input PICTURE")
