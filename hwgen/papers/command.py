@@ -43,7 +43,7 @@ AllTiles = Annotated[
     bool,
     typer.Option(
         "--all-tiles",
-        help="Fig. 7 over all integer tiles, too, not only over the paper's sampled ones: a quarter of an hour.",
+        help="Fig. 7 over all integer tiles, too, not only over the paper's sampled ones: minutes more.",
     ),
 ]
 Rtl = Annotated[
