@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.arch.hardware_file import load_hardware
+from hwgen.arch.hardware_file import load_hardware, read_hardware_data
 from hwgen.cli.program.registry import COMMANDS
 from hwgen.ir.builtin import builtin_names, named_file
 from hwgen.ir.document import write_atomically
 from hwgen.ir.layer_set import Totals
+from hwgen.model.area.estimate import estimated_area
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.hwc.shared import best_shared
 from tests.cli.command_line import Run, refused
@@ -29,6 +30,14 @@ def test_what_is_built_in(run: Run) -> None:
     shown, listed = run("hardware"), run("hardware", "--json").json["hardware"]
     assert [one["name"] for one in listed] == builtin_names("hardware")
     assert all(one["name"] in shown.out for one in listed)
+    for one in listed:
+        keys = {key: value for key, value in one.items() if key not in ("file", "estimated", "what_for")}
+        estimated = estimated_area(read_hardware_data(keys, one["name"]))
+        assert one["estimated"] == estimated.to_dict()
+        assert f"{estimated.lut4:,}" in shown.out
+    (alexnet,) = (one for one in listed if one["name"] == "alexnet_1KiB")
+    assert alexnet["what_for"].startswith("The HWC of 1 KiB with lanes along x that has the least traffic")
+    assert "The HWC of 1 KiB with lanes along x" in shown.out
     assert run("hardware", "cluster").out == named_file("hardware", "cluster").read_text(encoding="utf-8")
     assert run("hardware", "cluster", "--json").json == load_hardware(named_file("hardware", "cluster")).as_data()
     refused(run("hardware", "none"), "none: expected a file or one of the built-in hardware: alexnet_16bit")

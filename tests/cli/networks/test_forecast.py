@@ -8,6 +8,7 @@ import hwgen
 from hwgen.arch.dram import Dram
 from hwgen.ir.document import InputError
 from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.model.area.estimate import estimated_area
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import refused
 from tests.conftest import Run
@@ -58,8 +59,24 @@ def test_a_run_where_no_hardware_is_given(run: Run, model: Path, tmp_path: Path)
 def test_a_table_of_hardware_and_of_nodes(run: Run, model: Path) -> None:
     out = run("predict", model, "--hardware", "hwc_16", "--layers", "--mhz", 10).out
     assert "a second at 10 MHz" in out
-    for one in hwgen.forecast(model, "hwc_16").machines[0].layers:
+    found = hwgen.forecast(model, "hwc_16").machines[0]
+    for one in found.layers:
         assert f"{round(one.cycles):,}" in out
+    assert f"{found.area.lut4:,}" in out
+
+
+def test_without_a_clock_it_is_estimated(run: Run, model: Path) -> None:
+    names = ["hwc_16", "cluster_64_vector"]
+    answer = run("predict", model, "--hardware", ",".join(names))
+    assert "a second, MHz estimated" in " ".join(answer.out.split())
+    found = run("predict", model, "--hardware", ",".join(names), "--json").json["forecasts"]
+    for name, one in zip(names, found, strict=True):
+        estimated = estimated_area(hwgen.hardware(name))
+        assert one["estimated"] == estimated.to_dict()
+        assert (one["mhz"], one["mhz_is_estimated"]) == (estimated.mhz, True)
+        assert one["images_a_second"] == pytest.approx(estimated.mhz * 1e6 / one["cycles"])
+    given = run("predict", model, "--hardware", "hwc_16", "--mhz", 10, "--json").json["forecasts"][0]
+    assert (given["mhz"], given["mhz_is_estimated"]) == (10, False)
 
 
 @pytest.mark.parametrize(
