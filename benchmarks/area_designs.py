@@ -224,8 +224,9 @@ def read_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
 
 def measure(path: Path, tell: Callable[[str], None] = print) -> dict[tuple[str, int], dict[str, Any]]:
     """Synthesise what is missing in the file, or is of another Verilog; a design is written as soon as it is done."""
-    rows = read_rows(path)
-    for one in designs():
+    wanted = list(designs())
+    rows = {key: row for key, row in read_rows(path).items() if key in {(one.kind, one.number) for one in wanted}}
+    for one in wanted:
         key = (one.kind, one.number)
         try:
             row = one.measured(rows.get(key))

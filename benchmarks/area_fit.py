@@ -127,7 +127,7 @@ def _together(designs: Sequence[tuple[Row, Structure]], quantity: str) -> dict[t
 
 
 def _clock(placed: Sequence[Row], periods: Sequence[float]) -> dict[str, float]:
-    """Coefficients of the period in nanoseconds. Few designs are placed: no term has a share that they do not show."""
+    """Coefficients of the period in nanoseconds. Few designs are placed: terms have no share unless they show it."""
     if not placed:
         return {}
     terms = [clock_terms(_hwc(row)) for row in placed]

@@ -1,6 +1,7 @@
 """Estimates of area against designs that were synthesised, and what must hold of any hardware."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -138,13 +139,16 @@ def test_impossible_hardware_is_refused() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["hwc", "vector"])
-def test_a_design_that_is_held_out_synthesised_anew(kind: str) -> None:
-    """The design of its kind with the fewest LUTs; within the worst error that is printed."""
-    rows = [row for row in ROWS if row["kind"] == kind and is_held_out(row)]
-    row = min(rows, key=lambda one: total(one, "luts"))
-    again = design(kind, row["number"]).measured(None)
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_design_that_is_held_out_synthesised_anew(
+    place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The two HWCs with the fewest LUTs, in an empty cache; within the worst error that is printed."""
+    monkeypatch.setenv("HWGEN_CACHE", str(tmp_path))
+    rows = [row for row in ROWS if row["kind"] == "hwc" and is_held_out(row)]
+    row = sorted(rows, key=lambda one: total(one, "luts"))[place]
+    again = design("hwc", row["number"]).measured(None)
     if again["digest"] == row["digest"]:
         assert again["blocks"] == row["blocks"]
-    worst = coefficients()["errors"]["held_out"][kind]["lut4_worst"]
+    worst = coefficients()["errors"]["held_out"]["hwc"]["lut4_worst"]
     assert abs(judged(again).lut4) <= worst + 1e-4
