@@ -146,8 +146,8 @@ NIGHTLY = """
 predict quantised.onnx --hardware cluster_64_vector,hwc_16 --resident --mhz 100
 predict quantised.tflite --hardware hwc_16
 generate quantised.tflite --hardware cluster_64_vector -o out
-choose quantised.onnx --luts 40000 --minutes 0.001 --confirm -o out
-choose quantised.tflite --fps 1000 --mhz 50 --minutes 0.001
+choose quantised.onnx --luts 40000 --minutes 0.001 -o out
+choose quantised.tflite --fps 1000 --mhz 50 --minutes 0.001 --no-confirm
 run quantised.onnx --seed 1 -o out
 run quantised.tflite --hardware hwc_16 --seed 1 --sim icarus -o out
 schedule table.yaml --hardware cluster.yaml --objective dram-bytes --per-layer

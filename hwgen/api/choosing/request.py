@@ -15,8 +15,8 @@ from hwgen.api.choosing.selection import Budget, Planned, Selection
 from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.api.networks import Network, is_model
 from hwgen.api.progress import note, steps
-from hwgen.api.results import Answer
-from hwgen.api.running import NetworkRun, RunRequest
+from hwgen.api.results import Answer, Difference
+from hwgen.api.running import RunRequest
 from hwgen.api.session import call
 from hwgen.ir.document import InputError, dump_yaml, json_text, sealed, write_atomically
 from hwgen.ir.hardware import Hardware
@@ -33,12 +33,12 @@ from hwgen.tools.side_by_side import as_they_come
 
 __all__ = ["Choice", "ChooseRequest", "choose"]
 
-PLANS = 1
+PLANS = 2
 """Number of the planner; plans that another number kept are not used again."""
 MINUTES = 5.0
 MOST_PLANS = 200
 SEED = 1
-"""The seed of the random inputs with which a choice is confirmed."""
+"""The seed of the random inputs of runs."""
 CHOSEN, FRONT, KEPT, DOCUMENT = "chosen.yaml", "front", "planned", "choice.json"
 """What is in the folder: the hardware, that of the front, plans that are kept, the document."""
 
@@ -56,7 +56,6 @@ class Choice(Answer):
     front : those that no other one undercuts in LUTs and in time, the smallest first.
     planned, candidates, refused : how many were planned, how many there are, how many did not run the network.
     in_question : how many that were not planned could be better still by their bounds.
-    confirmed : the run of the network on the chosen hardware, in the RTL; None: not asked for.
     folder : where the files are; None: nowhere.
     """
 
@@ -70,7 +69,6 @@ class Choice(Answer):
     refused: int
     in_question: int
     folder: Path | None
-    confirmed: NetworkRun | None = None
 
     @property
     def hardware(self) -> Hardware:
@@ -91,7 +89,6 @@ class Choice(Answer):
             "refused": self.refused,
             "in_question": self.in_question,
             "front": self.rows(),
-            "confirmed": None if self.confirmed is None else _confirmed(self.confirmed),
         }
 
     def rows(self) -> list[dict[str, object]]:
@@ -112,10 +109,6 @@ class Choice(Answer):
         return f"Network {self.network}: {'' if self.chosen else 'nothing does what is asked; the nearest is '}{made}"
 
 
-def _confirmed(run: NetworkRun) -> dict[str, Any]:
-    return {"cycles": run.cycles, "exact": run.exact, "equal": run.equal}
-
-
 def _row(one: Planned, budget: Budget) -> dict[str, object]:
     candidate = one.candidate
     hardware, area = candidate.hardware, candidate.area
@@ -127,8 +120,10 @@ def _row(one: Planned, budget: Budget) -> dict[str, object]:
         "dsps_estimated": area.dsps,
         "brams_estimated": area.block_rams,
         "mhz_estimated": area.mhz,
-        "cycles": one.cycles,
         "bound": candidate.bound,
+        "cycles": one.cycles,
+        "measured_cycles": one.measured,
+        "expected_cycles": round(one.expected),
         "images_a_second": one.images_a_second(budget),
         "bytes": one.bytes,
         "energy": one.energy,
@@ -140,14 +135,14 @@ def _row(one: Planned, budget: Budget) -> dict[str, object]:
 class ChooseRequest:
     """A quantised network, a budget, the folder that gets the files, minutes after which no plan is begun.
 
-    ``confirm`` : run the network on the chosen hardware, in the RTL, on random inputs.
+    ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run.
     """
 
     model: Path
     budget: Budget
     output: Path | None = None
     minutes: float = MINUTES
-    confirm: bool = False
+    confirm: bool = True
     jobs: int | None = None
 
     @call
@@ -174,9 +169,6 @@ class ChooseRequest:
             graph.name, self.budget, best, nearest, tuple(selection.front), len(selection.planned), len(found),
             len(selection.refused), selection.in_question, self.output,
         )  # fmt: skip
-        if self.confirm and best is not None:
-            run = RunRequest(model=self.model, hardware=choice.hardware, seed=SEED, resident=True).answer()
-            choice = replace(choice, confirmed=run)
         self._write(choice)
         return choice
 
@@ -190,7 +182,7 @@ class ChooseRequest:
                 raise InputError(f"{option}: expected a number above 0, got {value:g}")
 
     def _plan(self, selection: Selection) -> None:
-        """Plan one candidate after the other, as many side by side as there are processors."""
+        """Plan what is hoped to be the best and run what is, until the best has been run or the time is over."""
         end = time.monotonic() + 60 * self.minutes
         model = hashlib.sha256(self.model.read_bytes()).hexdigest()
         drawn = 0
@@ -209,11 +201,22 @@ class ChooseRequest:
                 step()
             return None
 
-        with steps(MOST_PLANS, "planning the network on clusters, at most") as step:
-            for (_, one), made in as_they_come(_planned, draw, self.jobs or processors()):
-                selection.add(one, made)
-                self._keep(model, one, made)
-                step()
+        while True:
+            with steps(MOST_PLANS, "planning the network on clusters, at most") as step:
+                for (_, one), made in as_they_come(_planned, draw, self.jobs or processors()):
+                    selection.add(one, made)
+                    self._keep(model, one, made)
+                    step()
+            best = selection.best
+            if not self.confirm or best is None or best.measured is not None:
+                return
+            name = best.candidate.hardware.name
+            note(f"running the network on {name}")
+            run = RunRequest(model=self.model, hardware=best.candidate.hardware, seed=SEED, resident=True).answer()
+            if not run.passed:
+                raise Difference(f"{name}: hwgen run {self.model} --seed {SEED} --resident fails there")
+            selection.confirm(best, run.cycles)
+            self._keep(model, best.candidate, replace(best, measured=run.cycles))
 
     # --- files ---
 
@@ -225,7 +228,8 @@ class ChooseRequest:
             return None
         if "refused" in document:
             return str(document["refused"])
-        return Planned(one, document["cycles"], document["bytes"], document["energy"], document["host"])
+        keys = ("cycles", "bytes", "energy", "host", "measured")
+        return Planned(one, *(document[key] for key in keys))
 
     def _keep(self, model: str, one: Candidate, made: Planned | str) -> None:
         if self.output is None:
@@ -235,6 +239,7 @@ class ChooseRequest:
             content["refused"] = made
         else:
             content |= {"cycles": made.cycles, "bytes": made.bytes, "energy": made.energy, "host": made.host}
+            content["measured"] = made.measured
         write_atomically(self._file(model, one), sealed(content))
 
     def _file(self, model: str, one: Candidate) -> Path:
@@ -305,12 +310,12 @@ def choose(
     brams: int | None = None,
     output: str | PathLike[str] | None = None,
     minutes: float = MINUTES,
-    confirm: bool = False,
+    confirm: bool = True,
 ) -> Choice:
     """Choose a cluster for a quantised network: the fewest LUTs for so many images a second, else the fastest.
 
-    Cycles are those of exact plans, without waits at the banks of the shared memory; area and clock, of an ECP5, are
-    estimates. Maps stay in the shared memory where they fit (``resident``).
+    Cycles of the chosen one are those of a run in the RTL, its outputs and counts checked; area and clock, of an
+    ECP5, are estimates. Maps stay in the shared memory where they fit (``resident``).
 
     Parameters
     ----------
@@ -320,7 +325,7 @@ def choose(
     luts, dsps, brams : LUT4-equivalents, multipliers and block RAMs that it may take, at most.
     output : a folder for the files; what is planned is kept there, and a later call goes on with it.
     minutes : after so many no further plan is begun.
-    confirm : run the network on what is chosen, in the RTL, on random inputs: the answer has it as ``confirmed``.
+    confirm : run the network on what is the best by its plan, in the RTL, until that has been run.
 
     Raises `InputError` where no cluster fits.
     """

@@ -4,10 +4,13 @@ A bound of each candidate's cycles is known. What a plan takes more is taken for
 place along each axis of the space; the plans so far say how large they are, and how surely (a linear regression of
 logarithms with a prior). So the fewest LUTs, or the most images a second, are looked for among candidates that may
 well do, and the search ends where there is none.
+
+A plan leaves out waits at the banks of the shared memory. What a run in the RTL takes beyond the plan is guessed in
+the same way from the runs so far; what is the best is run until the best has been run.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
@@ -24,8 +27,10 @@ SPREAD = 0.12
 """The part by which a place along an axis is guessed to matter: the standard deviation of its factor's logarithm."""
 NOISE = 0.02
 """The part by which plans are guessed to miss such a product."""
-HOPE = 2.0
-"""The standard deviations by which a candidate is hoped to be better than it is guessed to be."""
+HOPE, WAITS_HOPE = 2.0, 1.0
+"""The standard deviations by which a plan, and waits, are hoped to be less than they are guessed to be."""
+WAITS, WAITS_OF_A_BANK = 0.03, 0.4
+"""What a run is guessed to take beyond the plan before there is any: as a logarithm, and for each HWC a bank."""
 FAILED = 4.0
 """What a candidate that does not run the network counts as, in parts of its bound."""
 
@@ -72,10 +77,12 @@ class Planned:
 
     Members
     -------
-    cycles : of one image, without what the host does.
+    cycles : of one image by the plan, without what the host does.
     bytes : at the DRAM.
     energy : pJ.
     host : nodes that the host runs.
+    measured : cycles of a run in the RTL; None where there was none.
+    expected : those, or what they are hoped to be.
     """
 
     candidate: Candidate
@@ -83,10 +90,34 @@ class Planned:
     bytes: int
     energy: float
     host: int
+    measured: int | None = None
+    expected: float = 0.0
 
     def images_a_second(self, budget: Budget) -> float:
-        """Images that it takes in a second."""
-        return budget.rate(self.candidate, self.cycles)
+        """Images that it takes in a second, as far as is known."""
+        return budget.rate(self.candidate, self.measured or self.expected or self.cycles)
+
+
+class _Factors:
+    """A product of factors, one for each place along each axis, that is learnt from examples."""
+
+    def __init__(self, places: NDArray[np.float64], first: NDArray[np.float64]) -> None:
+        """``first`` : the logarithm of the product that is guessed for each candidate before there is an example."""
+        self._places, self._first = places, first
+        self._precision = np.eye(places.shape[1]) / SPREAD**2
+        self._seen = np.zeros(places.shape[1])
+
+    def learn(self, number: int, factor: float) -> None:
+        """Take in an example."""
+        place = self._places[number]
+        self._precision += np.outer(place, place) / NOISE**2
+        self._seen += place * (log(factor) - self._first[number]) / NOISE**2
+
+    def guess(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Logarithms of the products of all candidates, and their standard deviations."""
+        covariance = np.linalg.inv(self._precision)
+        deviation = np.sqrt(np.einsum("ij,ij->i", self._places @ covariance, self._places))
+        return self._first + self._places @ (covariance @ self._seen), deviation
 
 
 class Selection:
@@ -107,20 +138,28 @@ class Selection:
         self._bounds = np.array([budget.rate(one, one.bound) for one in candidates])
         self._left = np.ones(len(candidates), np.bool_)
         self._numbers = {one.hardware.name: number for number, one in enumerate(candidates)}
-        self._precision = np.eye(self._places.shape[1]) / SPREAD**2
-        self._seen = np.zeros(self._places.shape[1])
+        waits = [WAITS + WAITS_OF_A_BANK * _hwcs_a_bank(one) for one in candidates]
+        self._plans = _Factors(self._places, np.full(len(candidates), log(FIRST_GUESS)))
+        self._waits = _Factors(self._places, np.array(waits))
 
     def add(self, candidate: Candidate, found: Planned | str) -> None:
-        """Take in a plan, or why there is none."""
+        """Take in a plan, with its run if there was one, or why there is no plan."""
+        number = self._numbers[candidate.hardware.name]
         if isinstance(found, str):
             self.refused[candidate.hardware.name] = found
-            ratio = FAILED
-        else:
-            self.planned.append(found)
-            ratio = found.cycles / candidate.bound
-        place = self._places[self._numbers[candidate.hardware.name]]
-        self._precision += np.outer(place, place) / NOISE**2
-        self._seen += place * log(ratio / FIRST_GUESS) / NOISE**2
+            self._plans.learn(number, FAILED)
+            return
+        self.planned.append(found)
+        self._plans.learn(number, found.cycles / candidate.bound)
+        if found.measured is not None:
+            self._waits.learn(number, found.measured / found.cycles)
+        self._expect()
+
+    def confirm(self, one: Planned, cycles: int) -> None:
+        """Take in the cycles of a run of a plan in the RTL."""
+        self.planned[self.planned.index(one)] = replace(one, measured=cycles)
+        self._waits.learn(self._numbers[one.candidate.hardware.name], cycles / one.cycles)
+        self._expect()
 
     @property
     def best(self) -> Planned | None:
@@ -157,7 +196,9 @@ class Selection:
 
     def next(self) -> Candidate | None:
         """The candidate to plan next, which is left no more; None: none is hoped to be better."""
-        guess = np.where(self._left, self._hoped(), 0.0)
+        plans, deviation = self._plans.guess()
+        hoped = np.maximum(0.0, plans - HOPE * deviation) + self._hoped_waits()
+        guess = np.where(self._left, self._bounds * np.exp(-hoped), 0.0)
         number = self._fastest(guess) if self._budget.fps is None else self._smallest(guess, self._budget.fps)
         if number is None:
             return None
@@ -178,12 +219,16 @@ class Selection:
             return int(hoped[np.lexsort((-guess[hoped], self._luts[hoped]))[0]])
         return self._fastest(guess) if best is None else None
 
-    def _hoped(self) -> NDArray[np.float64]:
-        """Images a second of all candidates, as far as may be hoped."""
-        covariance = np.linalg.inv(self._precision)
-        guess = log(FIRST_GUESS) + self._places @ (covariance @ self._seen)
-        deviation = np.sqrt(np.einsum("ij,ij->i", self._places @ covariance, self._places))
-        return np.asarray(self._bounds * np.exp(np.minimum(0.0, HOPE * deviation - guess)))
+    def _hoped_waits(self) -> NDArray[np.float64]:
+        waits, deviation = self._waits.guess()
+        return np.maximum(0.0, waits - WAITS_HOPE * deviation)
+
+    def _expect(self) -> None:
+        """Say anew what runs of the plans, those that were not run, are hoped to take."""
+        waits = self._hoped_waits()
+        for at, one in enumerate(self.planned):
+            wait = np.exp(waits[self._numbers[one.candidate.hardware.name]])
+            self.planned[at] = replace(one, expected=float(one.measured or one.cycles * wait))
 
     def _rate(self, one: Planned) -> float:
         return one.images_a_second(self._budget)
@@ -193,6 +238,11 @@ def _one_hot(places: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
     """[candidate, column]: each place along each axis has a column, which is 1 for the candidates that are there."""
     array = np.array(places)
     return np.concatenate([np.eye(1 + axis.max())[axis] for axis in array.T], axis=1)
+
+
+def _hwcs_a_bank(one: Candidate) -> float:
+    cluster = one.hardware.cluster
+    return 0.0 if cluster is None else cluster.hwcs / cluster.banks
 
 
 def _luts(one: Planned) -> int:

@@ -21,7 +21,8 @@ Luts = Annotated[int | None, typer.Option("--luts", help="LUT4-equivalents that 
 Dsps = Annotated[int | None, typer.Option("--dsps", help="Multipliers of 18 x 18 bits, at most.")]
 Brams = Annotated[int | None, typer.Option("--brams", help="Block RAMs of 18 Kibit, at most.")]
 Confirm = Annotated[
-    bool, typer.Option("--confirm", help="Run the network on the chosen hardware, in the RTL, on random inputs.")
+    bool,
+    typer.Option(help="Run the network in the RTL on what is the best by its plan, until that has been run."),
 ]
 Minutes = Annotated[float, typer.Option("--minutes", help="After so many no further plan is begun.")]
 Folder = Annotated[
@@ -39,16 +40,16 @@ def choose(
     dsps: Dsps = None,
     brams: Brams = None,
     minutes: Minutes = MINUTES,
-    confirm: Confirm = False,
+    confirm: Confirm = True,
     output: Folder = None,
     as_json: Json = False,
 ) -> int:
     """Choose the cluster for a network: the smallest that makes --fps images a second, or the fastest that fits.
 
     Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
-    sizes are planned exactly, those first that are hoped to be the best, until no other one is. Cycles are those that
-    `hwgen run` predicts, without waits at the banks of the shared memory; area and clock, of an ECP5, are estimates.
-    The exit status is 1 where nothing that was planned makes so many images, or a run that confirms it fails.
+    sizes: those are planned that are hoped to be the best, until no other one is, and what is the best by its plan is
+    run in the RTL, on random inputs, until that has been run. Area and clock, of an ECP5, are estimates. The exit
+    status is 1 where nothing makes so many images.
     """
     budget = Budget(fps, mhz, luts, dsps, brams)
     found = ChooseRequest(model=model, budget=budget, output=output, minutes=minutes, confirm=confirm).answer()
@@ -56,4 +57,4 @@ def choose(
         print_json(found.document())
     else:
         print_choice(found)
-    return 0 if found.chosen is not None and (found.confirmed is None or found.confirmed.passed) else 1
+    return 0 if found.chosen is not None else 1

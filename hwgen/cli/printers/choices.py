@@ -17,6 +17,7 @@ def print_choice(found: Choice) -> None:
             row["images_a_second"],
             row["lut4_estimated"],
             row["cycles"],
+            row["measured_cycles"] if row["measured_cycles"] is not None else "",
             row["multipliers"],
             row["dsps_estimated"],
             row["brams_estimated"],
@@ -26,18 +27,12 @@ def print_choice(found: Choice) -> None:
         ]
         for row in found.rows()
     ]
-    columns = ["hardware", "a second", "LUT4, estimated", "cycles", "multipliers", "DSPs", "BRAMs", "MHz", "uJ",
-               "DRAM bytes"]  # fmt: skip
+    columns = ["hardware", "a second", "LUT4, estimated", "cycles planned", "in the RTL", "multipliers", "DSPs",
+               "BRAMs", "MHz", "uJ", "DRAM bytes"]  # fmt: skip
     wide = ["uJ", "DRAM bytes", "BRAMs", "DSPs", "MHz"]
     print_table(f"{found.network}: least LUT4 for the time", columns, rows, wide=wide)
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
     typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
     typer.echo(found.summary())
-    run = found.confirmed
-    if run is not None and found.chosen is not None:
-        typer.echo(
-            f"In the RTL: {run.cycles:,} cycles, {run.cycles / found.chosen.cycles - 1:+.2%} of the plan; outputs "
-            f"{'exact' if run.exact else 'WRONG'}, counts {'equal' if run.equal else 'NOT equal'}"
-        )
     if chosen is not None and found.folder is not None:
         typer.echo(f"Next: hwgen run MODEL --hardware {found.folder / CHOSEN} --resident --input PICTURE")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import hwgen
-from hwgen.api.choosing import request, space
+from hwgen.api.choosing import request, selection, space
 from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.readers.integers.reader import read_quantised
@@ -23,6 +23,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(space, "BUFFERS", space.BUFFERS[1:])
     monkeypatch.setattr(space, "PORTS", space.PORTS[1:])
     monkeypatch.setattr(request, "processors", lambda: 1)
+    monkeypatch.setattr(selection, "WAITS", 0.0)
+    monkeypatch.setattr(selection, "WAITS_OF_A_BANK", 0.0)
 
 
 @pytest.fixture
@@ -44,12 +46,12 @@ def test_the_best_of_all_is_chosen(model: Path) -> None:
     assert len(every) == 8
     for one, cycles in every.values():
         assert one.bound <= cycles
-    fastest = hwgen.choose(model, mhz=50)
+    fastest = hwgen.choose(model, mhz=50, confirm=False)
     assert fastest.chosen is not None
     assert fastest.chosen.cycles <= 1.02 * min(cycles for _, cycles in every.values())
     assert fastest.chosen.cycles == every[fastest.hardware.name][1]
     middle = sorted(cycles for _, cycles in every.values())[4]
-    enough = hwgen.choose(model, mhz=50, fps=50e6 / middle)
+    enough = hwgen.choose(model, mhz=50, fps=50e6 / middle, confirm=False)
     smallest = min(one.area.lut4 for one, cycles in every.values() if cycles <= middle)
     assert enough.chosen is not None
     assert enough.chosen.candidate.area.lut4 == smallest
@@ -58,7 +60,7 @@ def test_the_best_of_all_is_chosen(model: Path) -> None:
 
 def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "chosen"
-    first = run("choose", model, "--mhz", 50, "-o", folder, "--json")
+    first = run("choose", model, "--mhz", 50, "--no-confirm", "-o", folder, "--json")
     assert first.status == 0
     document = first.json
     assert hwgen.hardware(folder / "chosen.yaml").name == document["chosen"]
@@ -72,16 +74,16 @@ def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypat
         raise AssertionError
 
     monkeypatch.setattr(request, "_planned", unplanned)
-    again = run("choose", model, "--mhz", 50, "-o", folder)
+    again = run("choose", model, "--mhz", 50, "--no-confirm", "-o", folder)
     assert again.status == 0
     assert document["chosen"] in again.out
     model.write_bytes(model.read_bytes() + b"\x72\x00")  # the same network, another file: an empty text at its end
     with pytest.raises(AssertionError):
-        run("choose", model, "--mhz", 50, "-o", folder)
+        run("choose", model, "--mhz", 50, "--no-confirm", "-o", folder)
 
 
 def test_what_is_too_much_is_said(run: Run, model: Path, tmp_path: Path) -> None:
-    answer = run("choose", model, "--mhz", 50, "--fps", 1e7, "-o", tmp_path / "chosen")
+    answer = run("choose", model, "--mhz", 50, "--fps", 1e7, "--no-confirm", "-o", tmp_path / "chosen")
     assert answer.status == 1
     assert "nothing does what is asked; the nearest is" in answer.out
     assert not (tmp_path / "chosen" / "chosen.yaml").exists()
