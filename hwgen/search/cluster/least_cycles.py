@@ -55,8 +55,10 @@ TILE_WORK, MOST_WORK = 500, 2_000_000
 MOST_TILES_TIMED = 500
 SURE, GAINED = 0.001, 0.01
 """The parts by which an estimate of cycles is believed, and by which fewer bytes are worth the time to tell."""
-HOPED = 0.02
-"""The part by which a first estimate may exceed the least second one."""
+MOST_MISSED = 1.05
+"""The factor by which estimates are believed to miss all alike, at most: those of small layers miss by more."""
+HOPED, HOPED_CYCLES = 0.02, 500
+"""The part by which a first estimate may exceed the least second one, and the cycles, for small layers."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class _Search:
         plans = self.plans()
         for number, plan in enumerate(plans):
             tell(number / len(plans))
-            if plan.cycles > nests.least * (1 + HOPED) or len(found) >= MOST_ESTIMATED:
+            if plan.cycles > nests.least * (1 + HOPED) + HOPED_CYCLES or len(found) >= MOST_ESTIMATED:
                 break
             for schedule, tcdm_bytes, cycles in nests.of(plan.loops, plan.steps, plan.spread):
                 found.append(_Candidate(schedule, plan, cycles, dram_bytes(schedule), tcdm_bytes))
@@ -167,7 +169,7 @@ def _next(left: Sequence[_Candidate], known: Sequence[_Timed]) -> _Candidate | N
     if not known:
         return min(left, key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
     fewest, chosen = min(one.cycles for one in known), _chosen(known).candidate
-    missed = min(one.cycles / one.candidate.estimate for one in known)
+    missed = min(MOST_MISSED, *(one.cycles / one.candidate.estimate for one in known))
     faster = [one for one in left if missed * one.estimate < fewest * (1 - SURE)]
     if faster:
         return min(faster, key=lambda one: (one.estimate, one.dram_bytes))
