@@ -82,7 +82,7 @@ class Planned:
     energy : pJ.
     host : nodes that the host runs.
     measured : cycles of a run in the RTL; None where there was none.
-    expected : those, or what they are hoped to be.
+    expected, hoped : those, or about what they are, and what they are hoped to be.
     """
 
     candidate: Candidate
@@ -92,6 +92,7 @@ class Planned:
     host: int
     measured: int | None = None
     expected: float = 0.0
+    hoped: float = 0.0
 
     def images_a_second(self, budget: Budget) -> float:
         """Images that it takes in a second, as far as is known."""
@@ -177,10 +178,14 @@ class Selection:
 
     @property
     def front(self) -> list[Planned]:
-        """Those that no other one undercuts in LUTs and in time, the smallest first."""
+        """Those that no other one undercuts in LUTs and in about their time, the smallest first."""
+
+        def rate(one: Planned) -> float:
+            return one.images_a_second(self._budget)
+
         found: list[Planned] = []
-        for one in sorted(self.planned, key=lambda one: (_luts(one), -self._rate(one))):
-            if not found or self._rate(one) > self._rate(found[-1]):
+        for one in sorted(self.planned, key=lambda one: (_luts(one), -rate(one))):
+            if not found or rate(one) > rate(found[-1]):
                 found.append(one)
         return found
 
@@ -197,7 +202,7 @@ class Selection:
     def next(self) -> Candidate | None:
         """The candidate to plan next, which is left no more; None: none is hoped to be better."""
         plans, deviation = self._plans.guess()
-        hoped = np.maximum(0.0, plans - HOPE * deviation) + self._hoped_waits()
+        hoped = np.maximum(0.0, plans - HOPE * deviation) + self._guessed_waits()[1]
         guess = np.where(self._left, self._bounds * np.exp(-hoped), 0.0)
         number = self._fastest(guess) if self._budget.fps is None else self._smallest(guess, self._budget.fps)
         if number is None:
@@ -219,19 +224,22 @@ class Selection:
             return int(hoped[np.lexsort((-guess[hoped], self._luts[hoped]))[0]])
         return self._fastest(guess) if best is None else None
 
-    def _hoped_waits(self) -> NDArray[np.float64]:
+    def _guessed_waits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """About what waits take of runs, as logarithms, and what they are hoped to take."""
         waits, deviation = self._waits.guess()
-        return np.maximum(0.0, waits - WAITS_HOPE * deviation)
+        return np.maximum(0.0, waits), np.maximum(0.0, waits - WAITS_HOPE * deviation)
 
     def _expect(self) -> None:
-        """Say anew what runs of the plans, those that were not run, are hoped to take."""
-        waits = self._hoped_waits()
+        """Say anew what runs of the plans, those that were not run, take and are hoped to take."""
+        guessed = self._guessed_waits()
         for at, one in enumerate(self.planned):
-            wait = np.exp(waits[self._numbers[one.candidate.hardware.name]])
-            self.planned[at] = replace(one, expected=float(one.measured or one.cycles * wait))
+            number = self._numbers[one.candidate.hardware.name]
+            expected, hoped = (float(one.measured or one.cycles * np.exp(waits[number])) for waits in guessed)
+            self.planned[at] = replace(one, expected=expected, hoped=hoped)
 
     def _rate(self, one: Planned) -> float:
-        return one.images_a_second(self._budget)
+        """Images a second, as far as may be hoped."""
+        return self._budget.rate(one.candidate, one.hoped)
 
 
 def _one_hot(places: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
