@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.api.machines import HardwareLike, called, hardware
+from hwgen.api.models import default_cluster, tell_default
 from hwgen.api.networks import Network
 from hwgen.api.progress import steps
 from hwgen.api.results import Answer
@@ -131,7 +132,10 @@ class NetworkForecast(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastRequest:
-    """A quantised model, hardware to forecast it on, and a clock in MHz for images a second."""
+    """A quantised model, hardware to forecast it on, and a clock in MHz for images a second.
+
+    Without hardware it is that which a run takes without any.
+    """
 
     model: Path
     machines: Iterable[HardwareLike]
@@ -149,18 +153,17 @@ class ForecastRequest:
             if machine.name in found:
                 raise InputError(f"--hardware: expected each name once, got {machine.name} ({called(one)}) twice")
             found[machine.name] = machine
-        if not found:
-            schedules = f"hwgen schedule {self.model.name} -o DIR makes schedules of it"
-            raise InputError(
-                f"{self.model}: --hardware: expected a hardware file or a built-in name, or several, for a model "
-                f"({schedules})"
-            )
         graph = read_quantised(self.model)
-        return NetworkForecast(graph.name, tuple(self._on(graph, machine) for machine in found.values()))
+        resident = self.resident
+        if not found:
+            machine, resident = default_cluster()
+            found[machine.name] = machine
+            tell_default()
+        return NetworkForecast(graph.name, tuple(self._on(graph, machine, resident) for machine in found.values()))
 
-    def _on(self, graph: Graph, machine: Hardware) -> MachineForecast:
+    def _on(self, graph: Graph, machine: Hardware, resident: bool) -> MachineForecast:
         with steps(len(weighted(graph)), f"scheduling for {machine.name}") as step:
-            plan = plan_on(graph, machine, step, resident=self.resident and machine.cluster is not None)
+            plan = plan_on(graph, machine, step, resident=resident and machine.cluster is not None)
         if not plan.layers:
             reasons = "; ".join(dict.fromkeys(plan.refused.values())) or "no node has weights"
             raise InputError(f"hardware {machine.name}: no node of the network runs on it: {reasons}")
@@ -181,7 +184,7 @@ class ForecastRequest:
 
 def forecast(
     model: str | PathLike[str] | Network,
-    hardware: HardwareLike | Iterable[HardwareLike],
+    hardware: HardwareLike | Iterable[HardwareLike] = (),
     *,
     resident: bool = False,
     mhz: float | None = None,
@@ -191,7 +194,8 @@ def forecast(
     Parameters
     ----------
     model : the model's file, or what `load` made of it.
-    hardware : one HWC or cluster, or several of them to compare; with requantisation scaled.
+    hardware : one HWC or cluster, or several of them to compare; with requantisation scaled. Without any the built-in
+        cluster that `run` takes, maps that fit staying in its TCDM.
     resident : on clusters: maps that fit stay in the TCDM from node to node.
     mhz : a clock, for images a second; without it that which the hardware is estimated to have on an ECP5.
     """

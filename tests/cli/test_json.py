@@ -78,7 +78,7 @@ TAKEN = {
     "network": ("network {}", QUANTISED),
     "hardware": ("hardware {}", ("hierarchy.yaml", "hwc.yaml")),
     "schedule": ("schedule {} --buffer 512", SETS),
-    "predict": ("predict {}", (*SCHEDULES, *SOLUTION)),
+    "predict": ("predict {}", (*QUANTISED, *SCHEDULES, *SOLUTION)),
     "depth-first": ("depth-first {}", ("network.yaml", "float.onnx", "quantised.onnx")),
     "cosim": ("cosim {}", (*SETS, *SCHEDULES, *SOLUTION)),
     "generate": ("generate {} -o out", (*SETS, *SCHEDULES, *SOLUTION)),

@@ -49,7 +49,7 @@ class Choice(Answer):
 
     Members
     -------
-    network : its name.
+    model, network : its file, and its name.
     budget : what was asked for.
     chosen : None where nothing that was planned does what is asked.
     nearest : the one of the most images a second.
@@ -59,6 +59,7 @@ class Choice(Answer):
     folder : where the files are; None: nowhere.
     """
 
+    model: Path
     network: str
     budget: Budget
     chosen: Planned | None
@@ -166,8 +167,8 @@ class ChooseRequest:
             reasons = "; ".join(list(dict.fromkeys(selection.refused.values()))[:3])
             raise InputError(f"{self.model}: no cluster that was tried runs the network: {reasons}")
         choice = Choice(
-            graph.name, self.budget, best, nearest, tuple(selection.front), len(selection.planned), len(found),
-            len(selection.refused), selection.in_question, self.output,
+            self.model, graph.name, self.budget, best, nearest, tuple(selection.front), len(selection.planned),
+            len(found), len(selection.refused), selection.in_question, self.output,
         )  # fmt: skip
         self._write(choice)
         return choice

@@ -1,9 +1,12 @@
 """The choice of hardware for a network as a table."""
 
+from shlex import quote
+
 import typer
 
 from hwgen.api.choosing.request import CHOSEN, Choice
 from hwgen.cli.console import print_table
+from hwgen.cli.printers.forecasts import rounded_rate
 
 __all__ = ["print_choice"]
 
@@ -14,7 +17,7 @@ def print_choice(found: Choice) -> None:
     rows = [
         [
             f"{row['hardware']}{' *' if row['hardware'] == chosen else ''}",
-            row["images_a_second"],
+            rounded_rate(float(str(row["images_a_second"]))),
             row["lut4_estimated"],
             row["cycles"],
             row["measured_cycles"] if row["measured_cycles"] is not None else "",
@@ -35,4 +38,5 @@ def print_choice(found: Choice) -> None:
     typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
     typer.echo(found.summary())
     if chosen is not None and found.folder is not None:
-        typer.echo(f"Next: hwgen run MODEL --hardware {found.folder / CHOSEN} --resident --input PICTURE")
+        model, file = quote(str(found.model)), quote(str(found.folder / CHOSEN))
+        typer.echo(f"Next: hwgen run {model} --hardware {file} --resident --input PICTURE")

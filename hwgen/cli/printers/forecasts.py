@@ -3,7 +3,7 @@
 from hwgen.api.forecasts import MachineForecast, NetworkForecast
 from hwgen.cli.console import print_table
 
-__all__ = ["print_forecast"]
+__all__ = ["print_forecast", "rounded_rate"]
 
 ROUNDED = 100
 """Images a second that are printed as whole numbers, at the least."""
@@ -20,7 +20,7 @@ def print_forecast(found: NetworkForecast, *, layers: bool) -> None:
             one.name,
             one.multipliers,
             one.cycles,
-            round(one.images_a_second) if one.images_a_second >= ROUNDED else one.images_a_second,
+            rounded_rate(one.images_a_second),
             round(one.area.mhz or 0.0),
             one.area.lut4,
             one.utilisation,
@@ -35,6 +35,11 @@ def print_forecast(found: NetworkForecast, *, layers: bool) -> None:
     print_table(f"{found.network}, one image, predicted", columns, rows, wide=wide)
     for one in found.machines if layers else ():
         _print_nodes(one)
+
+
+def rounded_rate(images: float) -> float:
+    """Images a second as they are printed."""
+    return round(images) if images >= ROUNDED else images
 
 
 def _print_nodes(one: MachineForecast) -> None:

@@ -56,6 +56,13 @@ def test_a_run_where_no_hardware_is_given(run: Run, model: Path, tmp_path: Path)
     assert f"({cycles:,} predicted)" in answer.out
 
 
+def test_without_hardware_it_is_that_which_a_run_takes(run: Run, model: Path) -> None:
+    answer = run("predict", model, "--json")
+    assert "no hardware is given: the built-in cluster_64_vector" in answer.err
+    assert answer.json == run("predict", model, "--hardware", "cluster_64_vector", "--resident", "--json").json
+    assert answer.json == hwgen.forecast(model).to_dict()
+
+
 def test_a_table_of_hardware_and_of_nodes(run: Run, model: Path) -> None:
     out = run("predict", model, "--hardware", "hwc_16", "--layers", "--mhz", 10).out
     assert "a second at 10 MHz" in out
@@ -82,7 +89,6 @@ def test_without_a_clock_it_is_estimated(run: Run, model: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ([], "--hardware: expected a hardware file or a built-in name, or several, for a model"),
         (["--hardware", "hwc_16,hwc_16"], "--hardware: expected each name once, got hwc_16 (hwc_16) twice"),
         (["--hardware", "hwc_16", "--fills"], "--fills: not with a model"),
         (["--hardware", "hwc_16", "--mhz", "0"], "--mhz: expected a number above 0, got 0"),
