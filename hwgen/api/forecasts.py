@@ -154,12 +154,11 @@ class ForecastRequest:
                 raise InputError(f"--hardware: expected each name once, got {machine.name} ({called(one)}) twice")
             found[machine.name] = machine
         graph = read_quantised(self.model)
-        resident = self.resident
-        if not found:
-            machine, resident = default_cluster()
-            found[machine.name] = machine
-            tell_default()
-        return NetworkForecast(graph.name, tuple(self._on(graph, machine, resident) for machine in found.values()))
+        if found:
+            return NetworkForecast(graph.name, tuple(self._on(graph, one, self.resident) for one in found.values()))
+        answer = NetworkForecast(graph.name, (self._on(graph, *default_cluster()),))
+        tell_default()
+        return answer
 
     def _on(self, graph: Graph, machine: Hardware, resident: bool) -> MachineForecast:
         with steps(len(weighted(graph)), f"scheduling for {machine.name}") as step:

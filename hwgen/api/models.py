@@ -60,7 +60,6 @@ def network_on(
         if is_given(value):
             raise InputError(f"{option}: not for a quantised network, got {model}")
     if machine is None:
-        tell_default()
         return (model, *default_cluster())
     return model, machine, resident
 

@@ -16,7 +16,7 @@ from hwgen.api.generation.networks import GeneratedNetwork, generate_network
 from hwgen.api.generation.pipelines import GeneratedPipelines, generate_stacks
 from hwgen.api.generation.systems import GeneratedSystem, make_systems
 from hwgen.api.machines import HardwareLike
-from hwgen.api.models import network_on, require_whole
+from hwgen.api.models import network_on, require_whole, tell_default
 from hwgen.api.networks import Network
 from hwgen.api.results import Answer
 from hwgen.api.session import call
@@ -113,7 +113,10 @@ class GenerateRequest:
         )  # fmt: skip
         if network is not None:
             model, machine, resident = network
-            return generate_network(model, machine, self.output, resident=resident, keep_init=self.keep_init)
+            made = generate_network(model, machine, self.output, resident=resident, keep_init=self.keep_init)
+            if self.hardware is None:
+                tell_default()
+            return made
         if self.resident:
             raise InputError("--resident: expected a quantised network, and a cluster with requantisation scaled")
         solution = solution_among(self.workload, self.macs, unfit)

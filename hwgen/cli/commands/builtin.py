@@ -106,11 +106,13 @@ def hardware(name: Name = None, *, describe: Describe = False, as_json: Json = F
             ],
         })  # fmt: skip
         return
-    columns = ["name", "multipliers", "lanes", "buffers", "HWCs", "TCDM", "DRAM", "order", "LUT4, estimated",
-               "MHz, estimated", "what for"]  # fmt: skip
-    rows = [_row(of, purposes[one]) for one, of in found.items()]
-    wide = ["buffers", "lanes", "HWCs", "TCDM", "DRAM", "order"]
-    print_table("Built-in hardware", columns, rows, wide=wide)
+    columns = ["name", "multipliers", "lanes", "buffers", "HWCs", "TCDM", "DRAM", "order"]
+    print_table("Built-in hardware", columns, map(_row, found.values()), wide=["multipliers", "buffers"])
+    print_table(
+        "On an ECP5, estimated",
+        ["name", "multipliers", "LUT4", "MHz", "what for"],
+        [_estimated_row(of, purposes[one]) for one, of in found.items()],
+    )
     print_table("Built-in hierarchies", ["name", "levels", "lanes", "bits"], map(_levels_row, memories.values()))
 
 
@@ -144,25 +146,32 @@ def _size(level: MemoryLevel) -> str:
     return "" if level.bytes is None else size_text(level.bytes)
 
 
-def _row(one: Hardware, purpose: str) -> list[object]:
+def _row(one: Hardware) -> list[object]:
     order = "".join(f"[{''.join(item.arrays)}]" if isinstance(item, Marker) else item for item in one.order or ())
     sizes = one.buffers or {}
     buffers = " + ".join(f"{array} {size_text(size)}" for array, size in sizes.items())
-    area, cluster = estimated_area(one), one.cluster
+    cluster = one.cluster
     dram = "" if cluster is None else "at once" if cluster.dram is None or cluster.dram.immediate else "timed"
     return [
         one.name,
-        one.number_of_multipliers * (1 if cluster is None else cluster.hwcs),
+        _multipliers(one),
         "any" if one.lanes is None else str(one.lanes),
         buffers or f"{size_text(one.budget)} together",
         1 if cluster is None else cluster.hwcs,
         "" if cluster is None else size_text(cluster.tcdm),
         dram,
         order or "any",
-        area.lut4,
-        round(area.mhz or 0.0),
-        re.split(r"\. (?=[A-Z])", purpose)[0].removesuffix("."),
     ]
+
+
+def _estimated_row(one: Hardware, purpose: str) -> list[object]:
+    area = estimated_area(one)
+    first = re.split(r"\. (?=[A-Z])", purpose)[0].removesuffix(".")
+    return [one.name, _multipliers(one), area.lut4, round(area.mhz or 0.0), first]
+
+
+def _multipliers(one: Hardware) -> int:
+    return one.number_of_multipliers * (1 if one.cluster is None else one.cluster.hwcs)
 
 
 def _purpose(path: Path) -> str:

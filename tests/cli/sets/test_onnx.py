@@ -81,7 +81,7 @@ def test_a_batch_is_for_hierarchies_alone(run: Run, tmp_path: Path) -> None:
     assert [row["batch"] for row in document["layers"]] == [4] * 4
     assert document["totals"]["macs"] == 4 * 2 * 4 * 4 * 9 * 64
     assert "4 images" in run("layers", path).out
-    refused(run("generate", path, "-o", tmp_path / "out"), "a quantised network, of which only the shapes")
+    refused(run("generate", path, "-o", tmp_path / "out"), "weights that cluster_64_vector runs, got t3: an input")
     for command in (["schedule", "--buffer", "512"], ["cosim"]):
         refused(run(command[0], path, *command[1:]), "m.onnx: one: batch: expected 1, got 4")
 
