@@ -23,6 +23,7 @@ from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.placement import placement, plan_on
 from hwgen.model.area.estimate import EstimatedArea, estimated_area
 from hwgen.readers.integers.reader import read_quantised
+from hwgen.readers.onnx.reader import is_quantised
 
 __all__ = ["ForecastRequest", "MachineForecast", "NetworkForecast", "forecast"]
 
@@ -153,6 +154,9 @@ class ForecastRequest:
             if machine.name in found:
                 raise InputError(f"--hardware: expected each name once, got {machine.name} ({called(one)}) twice")
             found[machine.name] = machine
+        if not found and not is_quantised(self.model):
+            schedules = f"hwgen schedule {self.model.name} -o DIR makes them of its layers"
+            raise InputError(f"{self.model}: expected a quantised model, or schedules ({schedules})")
         graph = read_quantised(self.model)
         if found:
             return NetworkForecast(graph.name, tuple(self._on(graph, one, self.resident) for one in found.values()))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hwgen
@@ -12,7 +13,7 @@ from hwgen.model.area.estimate import estimated_area
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import refused
 from tests.conftest import Run
-from tests.readers.integers.models import small
+from tests.readers.integers.models import Draft, small
 
 
 @pytest.fixture
@@ -61,6 +62,13 @@ def test_without_hardware_it_is_that_which_a_run_takes(run: Run, model: Path) ->
     assert "no hardware is given: the built-in cluster_64_vector" in answer.err
     assert answer.json == run("predict", model, "--hardware", "cluster_64_vector", "--resident", "--json").json
     assert answer.json == hwgen.forecast(model).to_dict()
+
+
+def test_of_a_model_in_numbers_there_are_schedules_alone(run: Run, tmp_path: Path) -> None:
+    draft = Draft([1, 2, 5, 6])
+    made = draft.node("Conv", "x", draft.constant(np.ones((3, 2, 3, 3))), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    path = draft.write(tmp_path / "float.onnx", made, [1, 3, 5, 6])
+    refused(run("predict", path), "expected a quantised model, or schedules (hwgen schedule float.onnx -o DIR")
 
 
 def test_a_table_of_hardware_and_of_nodes(run: Run, model: Path) -> None:

@@ -36,10 +36,10 @@ def test_nodes_and_a_run_of_several_images(run: Run, model: Path, tmp_path: Path
     assert "all nodes" in answer
 
 
-def test_layers_and_what_to_type(run: Run, model: Path) -> None:
+def test_layers_and_a_forecast(run: Run, model: Path) -> None:
     layers = run("layers", model, "--json").json["layers"]
     assert [layer["op"] for layer in layers if layer["macs"]] == ["conv", "fc"]
-    refused(run("predict", model), "--hardware: expected a hardware file", f"hwgen schedule {model.name} -o DIR")
+    assert run("predict", model, "--json").json["forecasts"][0]["hardware"] == "cluster_64_vector"
 
 
 @pytest.mark.nightly
