@@ -9,7 +9,7 @@ checked hardware it is one way, and every call is a part of it::
     plan.cycles, plan.bytes, plan.utilisation            # what the model says: the same as hwgen.predict(plan)
     result = hwgen.cosim(plan)                           # the RTL: result.equal, result.exact, result.difference
     answer = hwgen.run("model.onnx", picture, hw)        # a quantised network: answer.outputs, answer.exact
-    hwgen.choose("model.onnx", fps=30, mhz=80).hardware  # the smallest cluster for so many images a second
+    hwgen.choose("model.onnx", fps=30, mhz=80).hardware  # the smallest cluster that reaches them
     hwgen.generate(plan, "rtl_out/mine")                 # the Verilog, registers, a driver, programs
 """
 

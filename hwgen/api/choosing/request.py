@@ -313,7 +313,7 @@ def choose(
     minutes: float = MINUTES,
     confirm: bool = True,
 ) -> Choice:
-    """Choose a cluster for a quantised network: the fewest LUTs for so many images a second, else the fastest.
+    """Choose a cluster for a quantised network: the fewest LUTs that reach ``fps``, else the fastest.
 
     Cycles of the chosen one are those of a run in the RTL, its outputs and counts checked; area and clock, of an
     ECP5, are estimates. Maps stay in the shared memory where they fit (``resident``).
@@ -325,7 +325,7 @@ def choose(
     mhz : the clock; else of each cluster that which it is estimated to have.
     luts, dsps, brams : LUT4-equivalents, multipliers and block RAMs that it may take, at most.
     output : a folder for the files; what is planned is kept there, and a later call goes on with it.
-    minutes : after so many no further plan is begun.
+    minutes : after this time no further plan is begun.
     confirm : run the network on what is the best by its plan, in the RTL, until that has been run.
 
     Raises `InputError` where no cluster fits.

@@ -24,7 +24,7 @@ Confirm = Annotated[
     bool,
     typer.Option(help="Run the network in the RTL on what is the best by its plan, until that has been run."),
 ]
-Minutes = Annotated[float, typer.Option("--minutes", help="After so many no further plan is begun.")]
+Minutes = Annotated[float, typer.Option("--minutes", help="After this time no further plan is begun.")]
 Folder = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="DIR", help="Write the hardware here; a later call goes on from there."),
@@ -49,7 +49,7 @@ def choose(
     Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
     sizes: those are planned that are hoped to be the best, until no other one is, and what is the best by its plan is
     run in the RTL, on random inputs, until that has been run. Area and clock, of an ECP5, are estimates. The exit
-    status is 1 where nothing makes so many images.
+    status is 1 where nothing reaches --fps.
     """
     budget = Budget(fps, mhz, luts, dsps, brams)
     found = ChooseRequest(model=model, budget=budget, output=output, minutes=minutes, confirm=confirm).answer()

@@ -48,7 +48,7 @@ def dma_structure(p: DmaParameters) -> Structure:
 
 
 def vector_structure(shape: VectorShape, address_bits: int) -> Structure:
-    """The structure of a vector unit in a TCDM whose byte addresses have so many bits."""
+    """The structure of a vector unit in a TCDM whose byte addresses have ``address_bits``."""
     return Structure(
         {
             "vector": {

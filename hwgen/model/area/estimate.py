@@ -132,7 +132,7 @@ def estimated_dma(parameters: DmaParameters) -> EstimatedArea:
 
 
 def estimated_vector_unit(shape: VectorShape, address_bits: int) -> EstimatedArea:
-    """The area of a vector unit in a TCDM whose byte addresses have so many bits."""
+    """The area of a vector unit in a TCDM whose byte addresses have ``address_bits``."""
     return _estimated(vector_structure(shape, address_bits))
 
 
