@@ -273,15 +273,14 @@ def _planned(model: Path, one: Candidate) -> Planned | str:
         plan = plan_cluster(graph, one.hardware, resident=True)
     except InputError as error:
         return str(error)
-    here = {layer.node.name for layer in plan.layers}
-    missing = sorted(possible_placement(graph).here - here)
+    possible = possible_placement(graph)
+    missing = sorted(possible.here - {layer.node.name for layer in plan.layers})
     if missing:
         return f"{missing[0]}: {plan.refused.get(missing[0], 'the host runs it')}"
     each = [forecast_of(plan, stretch) for stretch in plan.stretches]
-    host = len(possible_placement(graph).reasons)
     return Planned(
         one, round(sum(part.cycles for part in each)), sum(part.bytes for part in each),
-        sum(part.energy for part in each), host,
+        sum(part.energy for part in each), len(possible.reasons),
     )  # fmt: skip
 
 

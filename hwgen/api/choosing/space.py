@@ -50,7 +50,7 @@ class Candidate:
 
 def candidates(bound: NetworkBound) -> Iterator[Candidate]:
     """All clusters of the space that can be built, with a vector unit if the network has something for it."""
-    elements = ELEMENTS if bound.pooled else (0,)
+    elements = ELEMENTS if bound.has_vector_nodes else (0,)
     axes = (LANES, HWCS, TCDM, BANKS, elements, BUFFERS, PORTS, AXI_BITS)
     for place in product(*(range(len(axis)) for axis in axes)):
         lanes, hwcs, tcdm, banks, unit, buffers, ports, axi = place

@@ -9,6 +9,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import Concatenation
 from hwgen.lower.network.cluster_plan import VECTOR_KINDS, require_vector_node
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.model.cycle_bound import least_busy
@@ -22,7 +23,7 @@ class NetworkBound:
 
     Members
     -------
-    pooled : outputs of the nodes that a vector unit can run.
+    has_vector_nodes : whether there is something that a vector unit can run.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -34,14 +35,16 @@ class NetworkBound:
             except InputError:  # the host runs it
                 continue
             self._layers.append((layer, may_be_laid_out(graph, node)))
-        self.pooled = 0
+        self.has_vector_nodes, self._computed = False, 0
         for other in graph.nodes:
             if isinstance(other, VECTOR_KINDS):
                 try:
                     require_vector_node(graph, other)
                 except InputError:
                     continue
-                self.pooled += graph.tensors[other.output].elements
+                self.has_vector_nodes = True
+                if not isinstance(other, Concatenation):  # whose operands the DMA may copy
+                    self._computed += graph.tensors[other.output].elements
 
     @property
     def macs(self) -> int:
@@ -57,7 +60,7 @@ class NetworkBound:
             weights += layer.weight_elements
             outputs = -(-layer.output_elements // ports.output_bytes)
             busy += -(-max(_least_busy(layer, lanes, laid_out), outputs) // hwcs)
-        busy += self.pooled // cluster.vector_elements if cluster.vector else 0
+        busy += self._computed // cluster.vector_elements if cluster.vector else 0
         return max(busy, -(-weights // beat_bytes(cluster.axi_bits)))
 
 

@@ -4,7 +4,7 @@
 with the waste of edges, the DRAM with everything once, a price for each tile. In ascending order of these, the loops
 with the least estimate are found for each (`hwgen.search.cluster.outer_kernel.fastest`); this ends where nothing that
 is left can be among the best. The best of them, weighed with the words of the HWCs' ports, are spread over the HWCs
-in every way, with the nests of the HWCs of fewest cycles and of fewest bytes.
+in every way, with the nests of the HWCs that `hwgen.search.cluster.promising_nests` has for them.
 
 *Judges.* A second estimate knows a schedule tile by tile: the HWCs by their exact model, transfers by bytes and runs.
 The exact model of the program times the first by it, then those that may take fewer cycles, then those that take as
@@ -164,7 +164,7 @@ def _chosen(known: Sequence[_Timed]) -> _Timed:
 def _next(left: Sequence[_Candidate], known: Sequence[_Timed]) -> _Candidate | None:
     """What is timed next: what may take fewer cycles than all, or as few for fewer bytes; None: nothing.
 
-    An estimate is believed to miss the cycles by the same part as that of the candidate whose it misses the least.
+    All estimates are believed to miss the cycles by one factor, the least that was seen, and `MOST_MISSED` at most.
     """
     if not known:
         return min(left, key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))

@@ -1,0 +1,34 @@
+"""The bound of a network's cycles: no plan of a random network goes below it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.arch.dram import Dram
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.ir.builtin import named_file
+from hwgen.ir.hardware import Cluster
+from hwgen.lower.network.bound import NetworkBound
+from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.lower.network.placement import possible_placement
+from hwgen.readers.integers.reader import read_quantised
+from tests.random.quantised import quantised_model, random_model
+
+
+@pytest.mark.parametrize("elements", [1, 4])
+@pytest.mark.parametrize("seed", [1, 4, 6, 7])
+def test_no_plan_goes_below_it(tmp_path: Path, seed: int, elements: int) -> None:
+    hardware = load_hardware(named_file("hardware", "m4c4_1KiB")).model_copy(
+        update={
+            "requantisation": "scaled",
+            "cluster": Cluster(hwcs=2, tcdm=1 << 15, vector=True, vector_elements=elements),  # type: ignore[arg-type]
+        }
+    )
+    rng = np.random.default_rng(seed)
+    quantised_model(rng, random_model(rng), tmp_path / "x.onnx")
+    graph = read_quantised(tmp_path / "x.onnx")
+    plan = plan_cluster(graph, hardware, resident=True)
+    assert {layer.node.name for layer in plan.layers} == possible_placement(graph).here
+    took = sum(stretch.program.times(Dram()).total for stretch in plan.stretches)
+    assert 0 < NetworkBound(graph).cycles(hardware) < took
