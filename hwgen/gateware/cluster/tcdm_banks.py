@@ -79,8 +79,9 @@ class TcdmBanks(wiring.Component):
 
     A bank serves one request a cycle. A request for several words takes adjacent banks, all of them in one cycle. Of
     several masters with words of the same width a round-robin arbiter grants the next one after the master that it
-    granted last; the others wait. Where requests of different widths want the same bank, wider ones and narrower ones
-    take turns, so that each waits a bounded time. The answer follows one cycle after the grant.
+    granted last; the others wait. Where requests of different widths want the same bank, a wider one goes first, and
+    narrower ones the next time, so that each waits a bounded time. Wider ones go first because a port is wide where
+    it is the one that a block waits for: weights above all. The answer follows one cycle after the grant.
     An access outside of the memory is granted at once and answered with an error; it writes nothing.
 
     Parameters
@@ -190,17 +191,17 @@ class TcdmBanks(wiring.Component):
     def _turn(m: Module, contest: _Contest, taken: Value, narrower: list[Value]) -> Value:
         """Whether the masters of a contest get their banks, of which wider requests may have taken some.
 
-        Those that lost against narrower ones are first the next time.
+        They go before narrower ones, which go before them the next time.
         """
         name = f"{contest.words}_from_{contest.first}"
         wins = Signal(name=f"wins_{name}")
         if not narrower:
             m.d.comb += wins.eq((contest.wants != 0) & ~taken)
             return wins
-        first = Signal(name=f"first_{name}")
-        m.d.comb += wins.eq((contest.wants != 0) & ~taken & (first | ~Cat(narrower).any()))
+        yields = Signal(name=f"yields_{name}")
+        m.d.comb += wins.eq((contest.wants != 0) & ~taken & ~(yields & Cat(narrower).any()))
         with m.If((contest.wants != 0) & ~taken):
-            m.d.sync += first.eq(~wins)
+            m.d.sync += yields.eq(wins & Cat(narrower).any())
         return wins
 
     def _settle(self, m: Module, contest: _Contest, wins: Value) -> None:

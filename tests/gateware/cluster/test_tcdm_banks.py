@@ -136,6 +136,14 @@ def test_wide_accesses_take_adjacent_banks_in_one_grant(words: tuple[int, ...], 
     assert all(master.longest <= 4 * len(words) for master in masters), "wide and narrow ones take turns"
 
 
+def test_where_a_wide_and_a_narrow_access_meet_the_narrow_one_waits() -> None:
+    wide, narrow = (Master(Random(i), 0.3, (0,), 4, words) for i, words in enumerate((2, 1)))
+    run([wide, narrow], 4, 1000)
+    assert narrow.conflicts >= 50
+    assert wide.conflicts <= narrow.conflicts // 2, "it waits only where it met one the time before"
+    assert max(wide.longest, narrow.longest) == 1
+
+
 def test_masters_that_all_want_one_bank_are_served_in_turn() -> None:
     masters = [Master(Random(i), 1.0, (1,), 4) for i in range(5)]
     run(masters, 4, 300)
