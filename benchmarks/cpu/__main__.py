@@ -13,11 +13,12 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.cpu.predicted import LINE, predicted_lines
 from benchmarks.cpu.programs import LIBRARIES, accesses, blocked, through_gemm
+from hwgen.ir.document import write_atomically
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 from hwgen.ir.schedule import load_schedule, save_schedule
 from hwgen.papers.claims import claims_table
-from hwgen.papers.documents import csv_text, write_bytes
+from hwgen.papers.documents import csv_text
 from hwgen.papers.yang.caches import CacheRow, cache_claims, measured_layers
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.hierarchy.batch import HierarchyRequest, search_on_hierarchy
@@ -94,7 +95,7 @@ def main() -> int:
     print("", *claims_table(cache_claims(measured_layers(rows, str(folder)))), sep="\n")
     same = all(equal for _, equal in every)
     if same:
-        write_bytes(folder / "accesses.csv", csv_text(rows).encode())
+        write_atomically(folder / "accesses.csv", csv_text(rows))
     print("", "All outputs are equal." if same else "OUTPUTS DIFFER.", sep="\n")
     return 0 if same else 1
 
