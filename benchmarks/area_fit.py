@@ -15,18 +15,18 @@ from hwgen.arch.hardware_file import read_hardware_data
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.vector.shape import VectorShape
 from hwgen.model.area.assumed import cluster_of, hwc_of
-from hwgen.model.area.clock import clock_terms
-from hwgen.model.area.cluster_terms import cluster_structure, dma_structure, vector_structure
 from hwgen.model.area.estimate import (
     LUTS_OF_A_MEMORY,
+    QUANTITIES,
+    Structure,
+    clock_terms,
     estimated_around,
     estimated_dma,
     estimated_hwc,
     estimated_vector_unit,
 )
 from hwgen.model.area.fit import nonnegative
-from hwgen.model.area.hwc_terms import hwc_structure
-from hwgen.model.area.structure import QUANTITIES, Structure
+from hwgen.model.area.terms import cluster_structure, dma_structure, hwc_structure, vector_structure
 from hwgen.synth.tool_run import DEVICE
 
 __all__ = ["Errors", "Judged", "block_of", "errors_of", "fitted", "judged", "structure_of", "total"]

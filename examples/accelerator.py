@@ -108,13 +108,7 @@ def judge(record: Record, run: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
-def on_a_cluster(
-    record: Record,
-    name: str,
-    file: str,
-    command: list[Any],
-    outputs: Mapping[str, NDArray],
-) -> int:
+def on_a_cluster(record: Record, name: str, file: str, command: list[Any], outputs: Mapping[str, NDArray]) -> int:
     """Run it on a cluster of `HARDWARE`, too, and mark what must hold; its bytes at the DRAM.
 
     Parameters

@@ -23,7 +23,7 @@ from hwgen.arch.layout import element_type
 from hwgen.arch.registers.cluster import ring_registers
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.requantisation import records_content, requantisation_of, scaled_requantisation
-from hwgen.arch.weights.packing import pack_weights, packed_size
+from hwgen.arch.weights import pack_weights, packed_size
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import DIMS, Layer
@@ -67,13 +67,7 @@ class Machine:
     """
 
     def __init__(
-        self,
-        parameters: HwcParameters,
-        hwcs: int,
-        dram: Bytes,
-        tcdm: Bytes,
-        rings: Mapping[str, Ring],
-        rng: Random,
+        self, parameters: HwcParameters, hwcs: int, dram: Bytes, tcdm: Bytes, rings: Mapping[str, Ring], rng: Random
     ) -> None:
         self._parameters, self._dram, self._tcdm, self._rings, self._rng = parameters, dram, tcdm, dict(rings), rng
         self._hwcs = [_Hwc({}) for _ in range(hwcs)]

@@ -11,9 +11,9 @@ from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.dram import COUNTED, COUNTERS, dram_controls, dram_counts, dram_unwanted, packed, region_controls
 from cosim.device.job import ELSEWHERE, Accesses, Job, Outcome, Unit, UnitOutcome
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.cluster import WINDOW_BYTES
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.control import Control
-from hwgen.arch.system import WINDOW_BYTES
 
 __all__ = ["AHEAD", "REGIONS", "run_clusters", "tcdm_counts", "tcdm_words", "unit_controls"]
 

@@ -27,7 +27,6 @@ __all__ = [
     "Expected",
     "breaches",
     "compared",
-    "different_counts",
     "different_elements",
     "ended_with",
     "judge",

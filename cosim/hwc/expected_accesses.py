@@ -13,13 +13,12 @@ from typing import Literal
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.layout import row_pitch, sum_pitch
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.lines import WeightLines
-from hwgen.arch.weights.packing import PackedWeights
+from hwgen.arch.weights import PackedWeights, WeightLines
 from hwgen.ir.layer import REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.lower.hwc import Program
 from hwgen.model.nest.biases import bias_depth
-from hwgen.model.nest.iterations import tiles
+from hwgen.model.nest.ranges import tiles
 
 __all__ = ["KINDS", "Access", "Group", "Kind", "expected_groups"]
 

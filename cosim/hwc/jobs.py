@@ -9,16 +9,7 @@ import numpy as np
 from hwgen.arch import bus
 from hwgen.arch.bus import WORD_BITS
 
-__all__ = [
-    "PORTS",
-    "REGIONS",
-    "WRITE_ANSWERS",
-    "Job",
-    "Port",
-    "Region",
-    "Trace",
-    "WriteAnswers",
-]
+__all__ = ["PORTS", "REGIONS", "WRITE_ANSWERS", "Job", "Port", "Trace"]
 
 Port = Literal["i", "w", "o"]
 Region = Literal["input", "weights", "bias", "partial", "output", "elsewhere"]

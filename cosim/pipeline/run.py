@@ -15,8 +15,8 @@ from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.wrapper import Sizes
 from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.pipeline.maps import stream_ports
 from hwgen.arch.pipeline.movers import id_bits, movers_of
-from hwgen.arch.pipeline.ports import stream_ports
 from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.ir.counts import Access

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from hwgen.arch.latency import DRAM_QUEUE
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.pipeline.maps import StreamPort, stream_ports
 from hwgen.arch.pipeline.movers import id_bits
-from hwgen.arch.pipeline.ports import StreamPort, stream_ports
 from hwgen.gateware.bus.axi import AxiSignature
 
 __all__ = ["CLOCK", "TOP", "Sizes", "wrapper"]

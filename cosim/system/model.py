@@ -6,7 +6,7 @@ from cosim.cluster.model import FAST_COMPILED, QUICK_COMPILED
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.device import DRAM, DRAM_SIZES, Device
 from cosim.simulator.registry import loaded
-from hwgen.arch.system import SystemParameters
+from hwgen.arch.cluster import SystemParameters
 from hwgen.export.cached import generated_system
 
 __all__ = ["load_system", "system_device"]

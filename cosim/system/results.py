@@ -18,9 +18,9 @@ from cosim.hwc.layer_data import expected_output, random_data
 from cosim.simulator.pace import Forecast
 from cosim.system.model import load_system
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.cluster import SystemParameters
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
-from hwgen.arch.system import SystemParameters
 from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule

@@ -87,11 +87,7 @@ def lanes_chosen(found: SharedCluster) -> str:
 
 
 def _solver(
-    objective: str | None,
-    min_utilisation: float | None,
-    slack: float,
-    ends: bool,
-    moving: "Moving",
+    objective: str | None, min_utilisation: float | None, slack: float, ends: bool, moving: "Moving"
 ) -> Callable[[Layer, Hardware], ClusterResult]:
     def solve(layer: Layer, hardware: Hardware) -> ClusterResult:
         timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))

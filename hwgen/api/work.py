@@ -12,12 +12,7 @@ from hwgen.api.machines import HardwareLike, read_hardware
 from hwgen.api.nests import Given, Planned, given_schedules, is_schedules
 from hwgen.api.networks import NetworkLike, covered, is_model, is_network
 from hwgen.api.progress import note, steps
-from hwgen.api.schedule_files import (
-    clear_earlier,
-    is_builtin_folder,
-    require_hardware,
-    save_beside,
-)
+from hwgen.api.schedule_files import clear_earlier, is_builtin_folder, require_hardware, save_beside
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import MULTIPLIERS, Hardware

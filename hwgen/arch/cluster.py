@@ -1,8 +1,8 @@
-"""What a cluster is generated for, and its shared memory."""
+"""What a cluster is generated for, and its shared memory; what a system of several clusters is generated for."""
 
 from dataclasses import dataclass
 
-from hwgen.arch.bus import WORD_BITS, WORD_BYTES
+from hwgen.arch.bus import WORD_BITS, WORD_BYTES, master_bits
 from hwgen.arch.commands import MAX_HWCS
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.hwc import HwcParameters
@@ -10,7 +10,17 @@ from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.vector.job import VECTOR_PORTS
 from hwgen.arch.vector.shape import VectorShape
 
-__all__ = ["HWC_PORTS", "SHARED_PORTS", "ClusterParameters", "TcdmParameters"]
+__all__ = [
+    "HWC_PORTS",
+    "SHARED_PORTS",
+    "START_AFTER_START",
+    "START_ANSWERED",
+    "WINDOW_BYTES",
+    "ClusterParameters",
+    "SystemParameters",
+    "TcdmParameters",
+]
+
 
 HWC_PORTS = ("i", "w", "o")
 SHARED_PORTS = ("i", "w")
@@ -153,3 +163,36 @@ class ClusterParameters:
         moves = [f"{channel}_{i}" for channel in ("load", "store") for i in range(self.dma.ports)]
         vector = [f"vector_{port}" for port in VECTOR_PORTS if self.vector]
         return (*hwcs, *moves, *vector)
+
+
+# --- several clusters ---
+
+START_ANSWERED = 1
+"""Cycles from the grant of the write that starts a cluster to its answer on the configuration port."""
+START_AFTER_START = 4
+"""Cycles from the start of a cluster to that of the next one: a write on the configuration port each."""
+WINDOW_BYTES = 4096
+"""Bytes of the configuration port's addresses that each cluster has, from those of cluster 0 up: a page each, so that
+an operating system can give every cluster to another process."""
+
+
+@dataclass(frozen=True)
+class SystemParameters:
+    """Generation-time parameters of a system.
+
+    Parameters
+    ----------
+    cluster
+        Each of its clusters.
+    clusters
+        How many: 2 to 16.
+    """
+
+    cluster: ClusterParameters
+    clusters: int
+
+    def __post_init__(self) -> None:
+        try:
+            master_bits(self.clusters)
+        except ParameterError as error:
+            raise ParameterError(str(error).replace("masters", "clusters")) from None

@@ -6,14 +6,7 @@ from hwgen.arch.bus import AXI_WIDTHS, WORD_BYTES, beat_bytes, burst_window
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.parameter_error import ParameterError
 
-__all__ = [
-    "CHANNELS",
-    "CHUNKS_AHEAD",
-    "CHUNK_BYTES",
-    "DESCRIPTORS_AHEAD",
-    "LINES_AHEAD",
-    "DmaParameters",
-]
+__all__ = ["CHANNELS", "CHUNKS_AHEAD", "CHUNK_BYTES", "DESCRIPTORS_AHEAD", "LINES_AHEAD", "DmaParameters"]
 
 CHANNELS = ("load", "store", "program")
 """What moves data by itself: each has a state and an error of its own."""

@@ -16,17 +16,7 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import beat_bytes, burst_window
 from hwgen.ir.hardware import BLOCK_BYTES, Cluster, Dram
 
-__all__ = [
-    "BLOCK_BYTES",
-    "TICKS",
-    "Dram",
-    "DramPort",
-    "OpenRows",
-    "closed_rows",
-    "opens_row",
-    "row_misses",
-    "ticks",
-]
+__all__ = ["BLOCK_BYTES", "TICKS", "Dram", "DramPort", "OpenRows", "closed_rows", "opens_row", "row_misses", "ticks"]
 
 Ints = NDArray[np.int64]
 

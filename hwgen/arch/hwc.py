@@ -8,19 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.arch.lanes import (
-    LANES,
-    capture,
-    check_lanes,
-    input_words_ahead,
-    memory_units,
-    requantisers,
-    scaling,
-)
+from hwgen.arch.lanes import LANES, capture, check_lanes, input_words_ahead, memory_units, requantisers, scaling
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, MOST_IN_FLIGHT
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.requantisation import HALF_UP, record_bytes
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.ir.lanes import NARROW_PORTS, Lanes, Ports
 from hwgen.ir.layer import DIMS, MAX_KERNEL, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 from hwgen.ir.requantisation import RequantisationForm
@@ -36,12 +28,9 @@ __all__ = [
     "WEIGHT_DIMS",
     "HwcParameters",
     "as_told",
-    "capture",
     "check_lanes",
     "input_words_ahead",
     "memory_units",
-    "requantisers",
-    "scaling",
 ]
 
 REDUCTION = frozenset(REDUCTION_DIMS)
@@ -131,7 +120,7 @@ class HwcParameters:
     setting_bits: tuple[tuple[str, int], ...] = ()
 
     rounding: ClassVar[str] = HALF_UP
-    """How shifts round: a name in `hwgen.ir.rounding.ROUNDINGS`."""
+    """How shifts round: a name in `hwgen.ir.requantisation.ROUNDINGS`."""
 
     def __post_init__(self) -> None:
         if not self.loops or any(dim not in DIMS for dim in self.loops):

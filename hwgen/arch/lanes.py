@@ -1,17 +1,9 @@
 """What lanes need: units of memory, stages of the datapath, outputs in a cycle."""
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.arch.latency import (
-    ACCESSES_BESIDE,
-    ACCESSES_IN_FLIGHT,
-    CAPTURE,
-    FEWER_WORDS_AHEAD,
-    SCALING,
-    SPREAD,
-    TREE,
-)
+from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, CAPTURE, FEWER_WORDS_AHEAD, SCALING, SPREAD, TREE
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.ir.hardware import MULTIPLIERS
 from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, WIDE, Lanes, Ports
 from hwgen.ir.requantisation import RequantisationForm

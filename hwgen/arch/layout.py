@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
 from hwgen.arch.layer_forms import network_inputs, network_weights, run_inputs, run_weights
 from hwgen.arch.requantisation import bias_records, record_bytes, records_content
-from hwgen.arch.weights.packing import pack_weights, packed_size, unpack_weights
+from hwgen.arch.weights import pack_weights, packed_size, unpack_weights
 from hwgen.ir.lanes import Ports
 from hwgen.ir.layer import REDUCTION_DIMS
 from hwgen.ir.requantisation import Scale

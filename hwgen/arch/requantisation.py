@@ -8,8 +8,15 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.document import InputError
-from hwgen.ir.requantisation import HIGHEST, LOWEST, MULTIPLIER_BITS, Requantisation, RequantisationForm, Scale
-from hwgen.ir.rounding import HALF_UP
+from hwgen.ir.requantisation import (
+    HALF_UP,
+    HIGHEST,
+    LOWEST,
+    MULTIPLIER_BITS,
+    Requantisation,
+    RequantisationForm,
+    Scale,
+)
 
 __all__ = [
     "CHANNEL_SHIFT_BITS",
@@ -19,7 +26,6 @@ __all__ = [
     "MULTIPLIER_BITS",
     "SCALED",
     "SHIFT",
-    "RequantiserSetting",
     "bias_records",
     "clip_settings",
     "clip_values",

@@ -9,9 +9,8 @@ from pathlib import Path
 import hwgen.arch
 import hwgen.export
 import hwgen.gateware
-from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.cluster import ClusterParameters, SystemParameters
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.system import SystemParameters
 from hwgen.export.cluster import cluster_verilog
 from hwgen.export.hwc import verilog
 from hwgen.export.system import system_verilog

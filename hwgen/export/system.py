@@ -8,8 +8,8 @@ from functools import lru_cache
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
+from hwgen.arch.cluster import WINDOW_BYTES, SystemParameters
 from hwgen.arch.registers.cluster import cluster_registers
-from hwgen.arch.system import WINDOW_BYTES, SystemParameters
 from hwgen.export.cluster import cluster_digest, cluster_files_of, cluster_verilog
 from hwgen.export.conversion import converted
 from hwgen.export.hwc import DIGEST

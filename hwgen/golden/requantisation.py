@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hwgen.ir.requantisation import Requantisation
-from hwgen.ir.rounding import ROUNDINGS, moved
+from hwgen.ir.requantisation import ROUNDINGS, Requantisation, moved
 
 __all__ = ["requantise"]
 

@@ -6,15 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hwgen.ir.document import (
-    InputError,
-    Name,
-    check_header,
-    dump_yaml,
-    validated,
-    write_atomically,
-    written,
-)
+from hwgen.ir.document import InputError, Name, check_header, dump_yaml, validated, write_atomically, written
 from hwgen.ir.keys import MaybePowerOfTwo, PowerOfTwo, Rule, Stated, Unset, Values
 from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, LanesField, PortsField
 from hwgen.ir.layer import DIMS, Dim

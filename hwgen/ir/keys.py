@@ -15,11 +15,9 @@ from hwgen.ir.document import Value, written
 
 __all__ = [
     "Choice",
-    "Domain",
     "Key",
     "MaybePowerOfTwo",
     "PowerOfTwo",
-    "Powers",
     "Range",
     "Rule",
     "Stated",

@@ -1,6 +1,7 @@
-"""Requantisation: how the 32-bit sums of a layer become its outputs, as one value."""
+"""Requantisation: how the 32-bit sums of a layer become its outputs, as one value; and how a shift rounds."""
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import frexp, isfinite, log2, sqrt
 from typing import Annotated, Any, Literal, Self
@@ -8,23 +9,55 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, model_serializer
 
 from hwgen.ir.document import InputError, Value
-from hwgen.ir.rounding import HALF_UP, ROUNDINGS
 
 __all__ = [
     "ACTIVATIONS",
+    "HALF_UP",
     "HIGHEST",
     "LOWEST",
     "MOST_SHIFT",
     "MULTIPLIER_BITS",
+    "ROUNDINGS",
     "TABLE_ENTRIES",
     "UNCHANGED",
     "GivenRequantisation",
     "Requantisation",
     "RequantisationForm",
     "Scale",
+    "moved",
     "safe_product_shift",
     "usual_shift",
 ]
+
+
+HALF_UP = "half_up"
+
+
+class Rounding(ABC):
+    """One way of rounding. Its hardware is the class of the same name in `hwgen.gateware.lib.rounding`."""
+
+    @abstractmethod
+    def shifted(self, values: Any, shift: Any) -> Any:
+        """Whole numbers, or arrays of them, shifted right by 0 bits or more; nothing wraps."""
+
+
+def moved(products: Any, further: Any) -> Any:
+    """Products so much further away from zero (`hwgen.ir.requantisation.Scale.further`); 0 counts as positive."""
+    return products + further - 2 * further * (products < 0)
+
+
+class HalfUp(Rounding):
+    """Rounding to the nearest whole number; halves go up."""
+
+    def shifted(self, values: Any, shift: Any) -> Any:
+        return (values + (1 << shift >> 1)) >> shift
+
+
+ROUNDINGS: Mapping[str, Rounding] = {HALF_UP: HalfUp()}
+"""The roundings by name."""
+
+
+# --- requantisation: how the 32-bit sums of a layer become its outputs, as one value ---
 
 RequantisationForm = Literal["shift", "scaled"]
 """What hardware does: one shift for all output channels, ReLU, a ceiling; or a `Scale` for each, and zero points."""
@@ -107,7 +140,7 @@ class Requantisation:
     low, high : bounds of the output; None: the end of its range.
     table : 256 outputs, for -128 to 127, of an activation that is no clip.
     product_shift : right shift of each product of 16-bit operands before it is added; it rounds down.
-    rounding : how the shift rounds, a name in `hwgen.ir.rounding.ROUNDINGS`.
+    rounding : how the shift rounds, a name in `hwgen.ir.requantisation.ROUNDINGS`.
     """
 
     scales: tuple[Scale, ...] = (Scale(),)

@@ -12,15 +12,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from hwgen.ir.document import (
-    Value,
-    check_header,
-    dump_yaml,
-    load_yaml,
-    validated,
-    write_atomically,
-    written,
-)
+from hwgen.ir.document import Value, check_header, dump_yaml, load_yaml, validated, write_atomically, written
 from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, WIDE, Lanes, LanesField, PortsField
 from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, TAPS, Dim, Form, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level, level_named

@@ -31,7 +31,6 @@ __all__ = [
     "datapath_counts",
     "device_energy",
     "energy_of",
-    "energy_of_accesses",
     "prices_of",
     "prices_of_memories",
 ]

@@ -20,12 +20,7 @@ from typing import Literal
 __all__ = ["Claim", "Gain", "Quantity", "Verdict", "about", "between", "cases", "claims_table", "share_of_cases"]
 
 Verdict = Literal[
-    "reproduced",
-    "reproduced in another reading",
-    "exceeded",
-    "not reproduced",
-    "refuted",
-    "not judged",
+    "reproduced", "reproduced in another reading", "exceeded", "not reproduced", "refuted", "not judged"
 ]
 Gain = Literal["more", "less"]
 

@@ -18,8 +18,24 @@ from hwgen.report import STYLE
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_room
 
-__all__ = ["DASHED", "DOTTED", "SHAPES", "SIZES", "SOLID", "Chart", "Look", "Vega", "axis", "chart_script",
-           "compiled", "dashes", "images", "legend", "log_axis", "names", "size_text"]  # fmt: skip
+__all__ = [
+    "DASHED",
+    "DOTTED",
+    "SHAPES",
+    "SIZES",
+    "SOLID",
+    "Chart",
+    "Look",
+    "Vega",
+    "axis",
+    "chart_script",
+    "compiled",
+    "dashes",
+    "images",
+    "log_axis",
+    "names",
+    "size_text",
+]
 
 Chart = Any
 """A chart of Altair, whose own types say no more of what a chain of its methods returns."""

@@ -29,7 +29,6 @@ from hwgen.tools.toolchain import cache_folder, damaged
 
 __all__ = [
     "ROOMS",
-    "SEAL",
     "Entry",
     "cache_limit",
     "clear",

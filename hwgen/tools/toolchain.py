@@ -13,7 +13,6 @@ from typing import Literal, get_args
 from hwgen.ir.document import InputError
 
 __all__ = [
-    "SIMULATORS",
     "Simulator",
     "ToolError",
     "cache_folder",

@@ -17,11 +17,7 @@ from hwgen.arch.pipeline import (
     Stage,
 )
 
-MAPS = (
-    MapParameters(4, 10, 8, 8, source=True),
-    MapParameters(4, 2, 8, 8),
-    MapParameters(4, 0, 8, 8, written=True),
-)
+MAPS = (MapParameters(4, 10, 8, 8, source=True), MapParameters(4, 2, 8, 8), MapParameters(4, 0, 8, 8, written=True))
 CONV = ConvStage(0, 1, (3, 3), (1, 1), groups=1, input_lanes=2, output_lanes=4)
 JOIN = JoinStage((Operand(0), Operand(1)), 2)
 SOUND = PipelineParameters(MAPS, (CONV, JOIN))

@@ -87,11 +87,7 @@ def test_a_run_in_the_simulator(run: Run, schedule_file: Path, tmp_path: Path) -
     assert np.array_equal(expected, found)
 
 
-def test_a_difference_is_told_and_is_status_1(
-    run: Run,
-    schedule_file: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_difference_is_told_and_is_status_1(run: Run, schedule_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = predict(small()).counts
     key = ("tcdm", "I", "read")
     more = Counts({**counts.accesses, key: counts[key] + Access(0, 0, 1)})
@@ -110,10 +106,7 @@ def test_a_difference_is_told_and_is_status_1(
 
 
 def test_options_reach_the_simulation(
-    run: Run,
-    schedule_file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, schedule_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: dict[str, Any] = {}
 

@@ -7,9 +7,8 @@ import pytest
 
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.document import dump_yaml
-from hwgen.ir.excerpt import excerpt, narrowed
+from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.model.pipeline.graph import Graph
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.files import solution_data

@@ -31,11 +31,7 @@ def clusters_in_bench(
 
 
 def dma_in_bench(
-    parameters: DmaParameters,
-    jobs: Sequence[DmaJob],
-    *,
-    simulator: Simulator,
-    made: Mapping[str, str] | None = None,
+    parameters: DmaParameters, jobs: Sequence[DmaJob], *, simulator: Simulator, made: Mapping[str, str] | None = None
 ) -> list[DmaResult]:
     """Jobs of a DMA; ``made``: see `dma_device`."""
     device = dma_device(parameters, made)

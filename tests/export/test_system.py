@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hwgen.arch.bus import MOST_MASTERS
+from hwgen.arch.cluster import WINDOW_BYTES, SystemParameters
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.system import WINDOW_BYTES, SystemParameters
 from hwgen.export.system import system_files_of, system_verilog
 from tests.export.test_cluster import PARAMETERS as CLUSTER
 from tests.export.test_cluster import lint

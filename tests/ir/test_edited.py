@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from hwgen.ir.edited import edited
+from hwgen.ir.document import edited
 
 NEW = {"load": {"run": 1.5}, "store": {"run": 2}}
 

@@ -66,10 +66,7 @@ REJECTED = [
     ({**PLAIN, "lanes": {"x": 8}, "multipliers": 16}, "h.yaml: multipliers: expected 8 as lanes has, got 16"),
     ({**PLAIN, "budget": 0}, "h.yaml: budget: expected at least 1, got 0"),
     ({**PLAIN, "buffers": {"I": 4}}, "h.yaml: buffers: expected bytes for I, W and O"),
-    (
-        {**PLAIN, "buffers": {"I": -4, "W": 4, "O": 4}},
-        "h.yaml: buffers: I: expected at least 0",
-    ),
+    ({**PLAIN, "buffers": {"I": -4, "W": 4, "O": 4}}, "h.yaml: buffers: I: expected at least 0"),
     ({**PLAIN, "buffers": {"I": 1000, "W": 20, "O": 5}}, "h.yaml: buffers: expected at most 1024 bytes, got 1025"),
     ({**PLAIN, "cluster": {"banks": 3}}, "h.yaml: cluster: banks: expected a power of two, got 3"),
     ({**PLAIN, "cluster": {"tcdm": 5000}}, "h.yaml: cluster: tcdm: expected a multiple of 64 bytes for 16 banks"),

@@ -190,10 +190,7 @@ BAD_FILES = [
     (network(CONV, CONV), "set.yaml: layers: c1: the name is used twice"),
     (network(CONV, colour=1), "set.yaml: colour: unknown key"),
     (network(CONV, kind="layer_list"), "set.yaml: layers: c1: inputs: expected none in a layer_list"),
-    (
-        network(CONV, {**PLAIN, "name": "a", "op": "add"}),
-        "set.yaml: layers: a: inputs: expected two or more for add",
-    ),
+    (network(CONV, {**PLAIN, "name": "a", "op": "add"}), "set.yaml: layers: a: inputs: expected two or more for add"),
     (
         network(
             CONV,

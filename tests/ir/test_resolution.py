@@ -3,8 +3,8 @@
 import pytest
 
 from hwgen.ir.document import InputError
+from hwgen.ir.excerpt import at_resolution
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.readers.layer_sets import load_layer_set
 
 

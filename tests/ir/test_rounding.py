@@ -6,7 +6,7 @@ from math import floor
 import numpy as np
 
 from hwgen.gateware.lib.rounding import ROUNDERS
-from hwgen.ir.rounding import HALF_UP, ROUNDINGS
+from hwgen.ir.requantisation import HALF_UP, ROUNDINGS
 
 
 def test_halves_go_up() -> None:

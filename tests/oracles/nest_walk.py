@@ -36,7 +36,7 @@ from math import prod
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.lanes import NARROW_PORTS
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
@@ -46,21 +46,10 @@ from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import normalised, run_depth, spread_side_by_side, tile_depth
 from hwgen.model.nest.biases import bias_depth
 from hwgen.model.nest.hierarchy_counts import HierarchyCounts, held_bytes
-from hwgen.model.nest.iterations import Tile, split, tiles, whole
 from hwgen.model.nest.one_level import PerOperand, require_one_level
+from hwgen.model.nest.ranges import Tile, split, tiles, whole
 
-__all__ = [
-    "ClusterWalk",
-    "Element",
-    "Move",
-    "Store",
-    "Walk",
-    "moves",
-    "touched_of",
-    "walk",
-    "walk_cluster",
-    "walk_hierarchy",
-]
+__all__ = ["Element", "moves", "touched_of", "walk", "walk_cluster", "walk_hierarchy"]
 
 Element = tuple[int, ...]
 Tally = dict[tuple[Operand, Direction], Access]
@@ -453,9 +442,7 @@ def walk_cluster(schedule: Schedule, hwcs: int = 1, *, multicast: bool = False) 
             _read_together(schedule, array, one, tallies)
     _walk_biases(schedule, tallies, bias_depth(schedule, run_depth(schedule)))
     bits, spilled = schedule.bits, any(tally["O", "write_partial"].elements for tally in tallies)
-    need = PerOperand(
-        *(2 * outer[array].need if outer[array].halves else outer[array].pair for array in ARRAYS),
-    )
+    need = PerOperand(*(2 * outer[array].need if outer[array].halves else outer[array].pair for array in ARRAYS))
     return ClusterWalk(
         dram=Counts({("dram", *key): Access(one.elements, one.bytes) for key, one in dram.items()}),
         dma=Counts({("tcdm_dma", *key): one for key, one in dram.items() if key[0] != "W"}),

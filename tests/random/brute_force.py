@@ -157,13 +157,7 @@ def above_idle_loops(
 
 
 def operand_costs(
-    layer: Layer,
-    nest: Nest,
-    bits: Bits,
-    lanes: Shape = (1, 1, 1),
-    ports: Ports = NARROW_PORTS,
-    *,
-    idle: bool = False,
+    layer: Layer, nest: Nest, bits: Bits, lanes: Shape = (1, 1, 1), ports: Ports = NARROW_PORTS, *, idle: bool = False
 ) -> NDArray[np.int64]:
     """[place, operand, (bytes, words, bytes of need, bytes stored by hardware, whether hardware runs it)].
 

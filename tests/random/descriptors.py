@@ -32,8 +32,7 @@ STORED = (OperandTag.O, OperandTag.O_PARTIAL)
 def random_memories(seed: int) -> Memories:
     generator = np.random.default_rng(seed)
     return Memories(
-        generator.integers(0, 256, DATA_BYTES, dtype=np.uint8),
-        generator.integers(0, 256, TCDM_BYTES, dtype=np.uint8),
+        generator.integers(0, 256, DATA_BYTES, dtype=np.uint8), generator.integers(0, 256, TCDM_BYTES, dtype=np.uint8)
     )
 
 

@@ -103,13 +103,7 @@ def _traffic(schedule: Schedule, array: ArrayName, place: int | None, known: Kno
 
 
 def _front(
-    schedule: Schedule,
-    hierarchy: Hierarchy,
-    array: ArrayName,
-    objective: str,
-    known: Known,
-    *,
-    fills: bool,
+    schedule: Schedule, hierarchy: Hierarchy, array: ArrayName, objective: str, known: Known, *, fills: bool
 ) -> Floats:
     """Rows (cost, bytes needed at each inner level) of all choices of levels and places of one operand, unbeaten."""
     levels, bits = hierarchy.levels, schedule.bits

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from hwgen.api.progress import note
 from hwgen.api.work import Work
-from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.cluster import ClusterParameters, SystemParameters
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.system import SystemParameters
 from hwgen.export.manifest import MANIFEST, Design, GeneratedLayer, write_generated
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.hardware import Hardware

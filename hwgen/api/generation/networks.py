@@ -80,12 +80,7 @@ class GeneratedNetwork(Answer):
 
 
 def generate_network(
-    model: Path,
-    machine: Hardware,
-    folder: Path,
-    *,
-    resident: bool = False,
-    keep_init: bool = False,
+    model: Path, machine: Hardware, folder: Path, *, resident: bool = False, keep_init: bool = False
 ) -> GeneratedNetwork:
     """Write the cluster and the network's programs."""
     note(f"reading {model}")
@@ -119,8 +114,4 @@ def generate_network(
 
 def _summary(name: str, stretch: Stretch) -> Mapping[str, object]:
     program_bytes = WORD_BYTES * len(stretch.program.words)
-    return {
-        "name": name,
-        "layers": [layer.node.name for layer in stretch.layers],
-        "program_bytes": program_bytes,
-    }
+    return {"name": name, "layers": [layer.node.name for layer in stretch.layers], "program_bytes": program_bytes}

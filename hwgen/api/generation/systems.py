@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from hwgen.api.generation.folders import Made, grouped
 from hwgen.api.sharing import Sharing
 from hwgen.api.work import Work
-from hwgen.arch.system import SystemParameters
+from hwgen.arch.cluster import SystemParameters
 from hwgen.export.cached import generated_system
 from hwgen.export.cluster_program import cluster_program_files
 from hwgen.export.system import system_digest, system_files_of

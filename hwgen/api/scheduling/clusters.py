@@ -107,10 +107,7 @@ class ClusterPlan(Plan):
             "schedules": entries,
             "hardware": self.found.hardware.as_data(),
             "all_layers": self.together(),
-            "lanes": {
-                "searched": [str(lanes) for lanes, _ in self.found.shapes],
-                "of": shapes_known(self.asked),
-            },
+            "lanes": {"searched": [str(lanes) for lanes, _ in self.found.shapes], "of": shapes_known(self.asked)},
             "left_out": self.coverage.as_json(),
         }
 
@@ -186,10 +183,7 @@ def _remarks(found: ClusterResult, cluster: Cluster, min_utilisation: float | No
     if found.objective == CYCLES:
         return [f"Fewest cycles {where}:", f"{found.value:.0f}, at least {found.bound:.0f}; {moved}."]
     if found.slack is not None:
-        return [
-            f"Fewest cycles within {100 * found.slack:g} % of the fewest bytes of DRAM, {where}:",
-            f"{moved}.",
-        ]
+        return [f"Fewest cycles within {100 * found.slack:g} % of the fewest bytes of DRAM, {where}:", f"{moved}."]
     return [
         f"Least {found.objective}, then fewest bytes of TCDM, {where}:",
         f"{found.value:.12g} {found.unit}; {moved}.",

@@ -75,13 +75,7 @@ class HierarchyPlan(Plan):
 
 
 def plan_on_hierarchy(
-    coverage: Coverage,
-    name: HierarchyLike,
-    objective: str | None,
-    output: Path | None,
-    *,
-    fills: bool,
-    jobs: int,
+    coverage: Coverage, name: HierarchyLike, objective: str | None, output: Path | None, *, fills: bool, jobs: int
 ) -> HierarchyPlan:
     """Search and write a schedule for each layer."""
     hierarchy = read_hierarchy(name)

@@ -3,7 +3,7 @@
 from hwgen.arch.pipeline.maps import LEAST_QUEUE, OUTPUT_QUEUE, MapParameters
 from hwgen.arch.pipeline.movers import MoverParameters
 from hwgen.arch.pipeline.parameters import PipelineParameters
-from hwgen.arch.pipeline.stage import Operand, Pair, Setting, Stage, WindowStage
+from hwgen.arch.pipeline.stage import Operand, Stage, WindowStage
 from hwgen.arch.pipeline.stages.conv import BIAS_BYTES, ConvStage
 from hwgen.arch.pipeline.stages.join import JoinStage
 from hwgen.arch.pipeline.stages.pool import GlobalPoolStage, PoolStage
@@ -19,10 +19,8 @@ __all__ = [
     "MapParameters",
     "MoverParameters",
     "Operand",
-    "Pair",
     "PipelineParameters",
     "PoolStage",
-    "Setting",
     "ShuffleStage",
     "Stage",
     "WindowStage",

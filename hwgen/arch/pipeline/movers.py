@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hwgen.arch.bus import AXI_WIDTHS, ID_BITS, beat_bytes, burst_window
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.pipeline.checks import check_range
-from hwgen.arch.pipeline.ports import stream_ports
+from hwgen.arch.pipeline.maps import check_range, stream_ports
 
 if TYPE_CHECKING:
     from hwgen.arch.pipeline.parameters import PipelineParameters

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.pipeline.checks import check_range
-from hwgen.arch.pipeline.maps import MOST_BEAT, MapParameters
+from hwgen.arch.pipeline.maps import MOST_BEAT, MapParameters, check_range
 from hwgen.arch.pipeline.movers import MoverParameters, movers_of
 from hwgen.arch.pipeline.stage import MemorySize, Operand, Stage
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from hwgen.arch.pipeline.checks import check_range
-from hwgen.arch.pipeline.maps import LEAST_QUEUE, MapParameters
+from hwgen.arch.pipeline.maps import LEAST_QUEUE, MapParameters, check_range
 from hwgen.arch.requantisation import SHIFT, clip_settings
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""The register bank of an HWC."""
+"""The register bank of an HWC, and how a loop nest is told to hardware that only counts."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hwgen.arch.bus import WriteAnswers
 from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
@@ -18,11 +18,63 @@ from hwgen.arch.registers.bank import (
 )
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import HwcError
-from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.arch.requantisation import requantiser_settings
 
-__all__ = ["HWC_IDENTITY", "KEY", "PLACES", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD", "WRITE_ANSWERS_BITS",
-           "address_bits", "hwc_registers", "input_spans", "layer_settings", "setting_widths"]  # fmt: skip
+__all__ = [
+    "HWC_IDENTITY",
+    "KEY",
+    "PLACES",
+    "STALLS",
+    "WATCHDOG_BITS",
+    "WATCHDOG_PERIOD",
+    "WRITE_ANSWERS_BITS",
+    "LoopCounts",
+    "address_bits",
+    "hwc_registers",
+    "input_spans",
+    "layer_settings",
+    "loop_counts",
+    "same_outside",
+    "setting_widths",
+]
+
+
+@dataclass(frozen=True)
+class LoopCounts:
+    """One loop, for each size that the iteration of the next outer loop over its dimension may have.
+
+    Entry i holds where exactly the next i outer loops over the same dimension are in their last iterations. What is
+    outside of all of them is the whole dimension, which counts as no loop: a loop with d others around it has d + 1
+    entries.
+
+    Members
+    -------
+    repeats : iterations, less one.
+    rests : what the last iteration covers; every other one covers the loop's step.
+    """
+
+    repeats: tuple[int, ...]
+    rests: tuple[int, ...]
+
+
+def same_outside(loops: Sequence[str], index: int) -> list[int]:
+    """Indices of the outer loops over the dimension of a loop, innermost first."""
+    return [j for j in range(index - 1, -1, -1) if loops[j] == loops[index]]
+
+
+def loop_counts(loops: Sequence[str], steps: Sequence[int], extents: Mapping[str, int]) -> list[LoopCounts]:
+    """The counts of every loop of a nest, outermost first."""
+    found: list[LoopCounts] = []
+    for j, (dim, step) in enumerate(zip(loops, steps, strict=True)):
+        outside = same_outside(loops, j)
+        covered = (steps[outside[0]], *found[outside[0]].rests) if outside else (extents[dim],)
+        repeats = tuple((size - 1) // step for size in covered)
+        rests = tuple(size - times * step for size, times in zip(covered, repeats, strict=True))
+        found.append(LoopCounts(repeats, rests))
+    return found
+
+
+# --- the register bank ---
 
 HWC_IDENTITY = 0x48574331
 """Reads "HWC1"."""
@@ -152,7 +204,7 @@ def _settings(parameters: HwcParameters) -> Iterator[Content]:
 
 
 def _loop_settings(parameters: HwcParameters) -> Iterator[Content]:
-    """What the loops count: see `hwgen.arch.registers.loop_counts.LoopCounts`."""
+    """What the loops count: see `hwgen.arch.registers.hwc.LoopCounts`."""
     for j, loop in enumerate(parameters.loops):
         outside = same_outside(parameters.loops, j)
         for i in range(len(outside) + 1):

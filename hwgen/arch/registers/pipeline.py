@@ -5,16 +5,7 @@ from collections.abc import Iterator
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.pipeline.maps import MOST_LINE
 from hwgen.arch.pipeline.movers import movers_of
-from hwgen.arch.registers.bank import (
-    Access,
-    Bank,
-    BankBuilder,
-    Content,
-    Register,
-    queued,
-    setting,
-    value_register,
-)
+from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Register, queued, setting, value_register
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import PipelineError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from hwgen.arch.hwc import DIMS, HwcParameters
-from hwgen.arch.registers.loop_counts import loop_counts
+from hwgen.arch.registers.hwc import loop_counts
 
 __all__ = ["contradictions"]
 

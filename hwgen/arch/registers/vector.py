@@ -88,10 +88,7 @@ def _settings(address_bits: int, shape: VectorShape) -> Iterator[Content]:
         ("out", 8, "Of the output, which is added"),
     )
     yield _fields(
-        "clip",
-        "Bounds of the output in two's complement",
-        ("low", 8, "Least output"),
-        ("high", 8, "Largest output"),
+        "clip", "Bounds of the output in two's complement", ("low", 8, "Least output"), ("high", 8, "Largest output")
     )
     yield setting("multiplier", VECTOR_MULTIPLIER_BITS, "Multiplier of the window's value")
     yield setting("multiplier_2", VECTOR_MULTIPLIER_BITS, "Multiplier of the second operand")

@@ -18,7 +18,6 @@ __all__ = [
     "COLUMN_BITS",
     "EXTENT_BITS",
     "IDENTITY_SCALE",
-    "MOST_WINDOW",
     "PAIR",
     "VECTOR_MULTIPLIER_BITS",
     "VECTOR_PORTS",

@@ -12,8 +12,7 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.console import Json, note, print_json, print_table
 from hwgen.cli.names import hardware_names
 from hwgen.ir.builtin import named_file
-from hwgen.ir.document import InputError, parse_yaml, write_atomically
-from hwgen.ir.edited import edited
+from hwgen.ir.document import InputError, edited, parse_yaml, write_atomically
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware
 from hwgen.model.dma.fit import CostFit, fit_cost
 
@@ -39,12 +38,7 @@ Given = Annotated[
 
 
 def calibrate(
-    hardware: Given,
-    *,
-    output: Output = None,
-    tiles: Tiles = 200,
-    seed: Seed = 0,
-    as_json: Json = False,
+    hardware: Given, *, output: Output = None, tiles: Tiles = 200, seed: Seed = 0, as_json: Json = False
 ) -> None:
     """Move random 3-D tiles with the DMA of a cluster; fit T = C + s p + n t; keep C, p, t in the file."""
     file = named_file("hardware", hardware)

@@ -21,8 +21,7 @@ Luts = Annotated[int | None, typer.Option("--luts", help="LUT4-equivalents that 
 Dsps = Annotated[int | None, typer.Option("--dsps", help="Multipliers of 18 x 18 bits, at most.")]
 Brams = Annotated[int | None, typer.Option("--brams", help="Block RAMs of 18 Kibit, at most.")]
 Confirm = Annotated[
-    bool,
-    typer.Option(help="Run the network in the RTL on what is the best by its plan, until that has been run."),
+    bool, typer.Option(help="Run the network in the RTL on what is the best by its plan, until that has been run.")
 ]
 Minutes = Annotated[float, typer.Option("--minutes", help="After this time no further plan is begun.")]
 Folder = Annotated[

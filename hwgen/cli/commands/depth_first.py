@@ -11,8 +11,8 @@ from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.names import set_names
 from hwgen.golden.phases import in_phases
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
+from hwgen.ir.excerpt import at_resolution
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.model.pipeline.cost import layer_by_layer
 from hwgen.model.pipeline.graph import Graph, Rules
 from hwgen.readers.layer_sets import load_layer_set

@@ -53,15 +53,11 @@ Area = Annotated[
 Memories = Annotated[
     int | None,
     typer.Option(
-        "--levels",
-        min=2,
-        max=MOST_MEMORIES,
-        help=f"Of any hierarchy: memories at most, with the DRAM ({LEVELS}).",
+        "--levels", min=2, max=MOST_MEMORIES, help=f"Of any hierarchy: memories at most, with the DRAM ({LEVELS})."
     ),
 ]
 Cores = Annotated[
-    str | None,
-    typer.Option("--cores", metavar="N[,N...]", help=f"Of a cluster: how many HWCs, 1 to 8 ({CORES})."),
+    str | None, typer.Option("--cores", metavar="N[,N...]", help=f"Of a cluster: how many HWCs, 1 to 8 ({CORES}).")
 ]
 Sizes = Annotated[
     str | None,

@@ -184,11 +184,7 @@ def _print(what: str, found: Synthesis) -> None:
         [BUFFERS.get(operand, f"buffer {operand}"), *_cells(area)] for operand, area in sorted(found.buffers.items())
     ]
     rows.append(["together", *_cells(found.total)])
-    print_table(
-        f"{what}: ECP5 LFE5U-{device.size}, speed grade {device.speed}",
-        ["", *CELLS],
-        rows,
-    )
+    print_table(f"{what}: ECP5 LFE5U-{device.size}, speed grade {device.speed}", ["", *CELLS], rows)
     gates, path = found.gates, found.critical
     typer.echo(f"clock: {found.clock_mhz:.1f} MHz (asked for {device.wanted_mhz:g})")
     typer.echo(

@@ -189,15 +189,7 @@ def _print_busy(plan: BusyPlan) -> None:
 def _print_on_hierarchy(plan: HierarchyPlan) -> None:
     columns = ["layer", energy_unit(plan.goal), "bound", "gap", "memory pJ", "MAC pJ", "seconds"]
     rows = [
-        [
-            one.schedule.layer.name,
-            one.value,
-            one.bound,
-            gap_text(one),
-            one.energy.memory,
-            one.energy.mac,
-            one.seconds,
-        ]
+        [one.schedule.layer.name, one.value, one.bound, gap_text(one), one.energy.memory, one.energy.mac, one.seconds]
         for one in plan.results
     ]
     print_table(f"Schedules of least {plan.goal} on {plan.hierarchy.name}", columns, rows, wide=["seconds"])

@@ -93,9 +93,7 @@ def _print_on_cluster(one: LayerOnCluster) -> None:
     totals = (found.tcdm_need, found.tcdm_need_bytes, rings, found.local.need_bytes, found.local.allocation)
     needs.append(["total", *("" if total is None else total.total for total in totals), found.replicated.total])
     print_table(
-        "",
-        ["buffer", "in the TCDM", "its bytes", "its ring", "local bytes", "allocated", "words read alike"],
-        needs,
+        "", ["buffer", "in the TCDM", "its bytes", "its ring", "local bytes", "allocated", "words read alike"], needs
     )
     if times is None:
         print_table("", ["no program, so neither P is counted nor cycles"], [[one.found.refused]])

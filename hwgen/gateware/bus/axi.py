@@ -7,17 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.bus import AXI_WIDTHS, ID_BITS
 from hwgen.arch.parameter_error import ParameterError
 
-__all__ = [
-    "INCR",
-    "USER_BITS",
-    "Address",
-    "AxiSignature",
-    "Register",
-    "Response",
-    "User",
-    "address_layout",
-    "is_error",
-]
+__all__ = ["INCR", "USER_BITS", "AxiSignature", "Register", "Response", "User", "address_layout", "is_error"]
 
 INCR = 0b01
 

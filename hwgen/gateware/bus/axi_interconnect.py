@@ -63,11 +63,7 @@ class BurstArbiter(wiring.Component):
                 lower: Value = first[:i]
                 with m.If(first[i] & ~lower.any()):
                     m.d.comb += burst.ready.eq(1)
-                    m.d.sync += [
-                        self.o_burst.payload.eq(burst.payload),
-                        self.master.eq(i),
-                        after.eq(-1 << (i + 1)),
-                    ]
+                    m.d.sync += [self.o_burst.payload.eq(burst.payload), self.master.eq(i), after.eq(-1 << (i + 1))]
         return m
 
 

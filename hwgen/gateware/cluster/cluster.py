@@ -198,11 +198,7 @@ class ClusterCore(wiring.Component):
 
     @staticmethod
     def _move(
-        m: Module,
-        registers: ClusterRegisters,
-        control: ClusterControl,
-        dma: Dma,
-        moves: dict[Queue, MoveQueue],
+        m: Module, registers: ClusterRegisters, control: ClusterControl, dma: Dma, moves: dict[Queue, MoveQueue]
     ) -> None:
         """The DMA with its address windows and rings."""
         connect(m, moves[Queue.LOAD].o_word, dma.i_load)

@@ -165,13 +165,7 @@ class LoadChannel(wiring.Component):
         return segmenter.busy | aligner.busy | scatterer.busy, ~writer.idle
 
     def _take_beats(
-        self,
-        m: Module,
-        aligner: ByteAligner,
-        scatterer: Scatterer,
-        begins: Value,
-        begin: Value,
-        failed: Signal,
+        self, m: Module, aligner: ByteAligner, scatterer: Scatterer, begins: Value, begin: Value, failed: Signal
     ) -> None:
         """Pass beats on; discard a beat with an error response and all that follow it.
 
@@ -201,22 +195,14 @@ class LoadChannel(wiring.Component):
             ]
 
     def _lines(
-        self,
-        m: Module,
-        aligner: ByteAligner,
-        scatterer: Scatterer,
-        writer: LineWriter,
-        segment: data.View,
+        self, m: Module, aligner: ByteAligner, scatterer: Scatterer, writer: LineWriter, segment: data.View
     ) -> None:
         """Lines for the writer: consecutive lines of a segment in its ring, or single scattered bytes."""
         p = self.parameters
         unit = aligner.o_unit.payload
         line, later = Signal(p.tcdm_address_bits), Signal(p.tcdm_address_bits)
         packed = Signal.like(writer.i_line.payload)
-        m.d.comb += [
-            line.eq(Mux(unit.first, segment.tcdm & ~3, later)),
-            packed.last.eq(unit.last & segment.last),
-        ]
+        m.d.comb += [line.eq(Mux(unit.first, segment.tcdm & ~3, later)), packed.last.eq(unit.last & segment.last)]
         for i, word in enumerate(packed.words):
             m.d.comb += [
                 word.address.eq(wrapped(m, line + WORD_BYTES * i, segment.ring_end, segment.ring_size, f"word_{i}")),

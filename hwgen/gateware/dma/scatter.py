@@ -38,13 +38,7 @@ class Scatterer(wiring.Component):
         self.parameters = parameters
         self._low = (parameters.beat_bytes - 1).bit_length()
         run = data.StructLayout(
-            {
-                "source": self._low,
-                "tcdm": parameters.tcdm_address_bits,
-                "length": LENGTH_BITS,
-                "joins": 1,
-                "last": 1,
-            }
+            {"source": self._low, "tcdm": parameters.tcdm_address_bits, "length": LENGTH_BITS, "joins": 1, "last": 1}
         )
         super().__init__(
             {

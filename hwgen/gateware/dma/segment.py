@@ -80,11 +80,7 @@ class Segmenter(wiring.Component):
         ]
         next_tcdm = wrapped(m, run.tcdm + way.slow_stride, way.ring_end, way.ring_size, "next")
         with m.If(gone):
-            m.d.sync += [
-                run.dram.eq(after),
-                run.tcdm.eq(next_tcdm),
-                run.length.eq(run.length - way.fold),
-            ]
+            m.d.sync += [run.dram.eq(after), run.tcdm.eq(next_tcdm), run.length.eq(run.length - way.fold)]
         with m.If(self.i_run.ready):
             m.d.sync += self.busy.eq(self.i_run.valid)
             with m.If(self.i_run.valid):

@@ -100,10 +100,7 @@ class Datapath(wiring.Component):
             ]
         for j in range(p.lanes.y):
             m.d.comb += used[j * p.lanes.x : (j + 1) * p.lanes.x].eq(Mux(rows_inside[j], columns_inside, 0))
-        m.d.comb += [
-            self.input_address.eq(op.input_address),
-            self.weight_address.eq(op.weight_address),
-        ]
+        m.d.comb += [self.input_address.eq(op.input_address), self.weight_address.eq(op.weight_address)]
 
         # Multiply: lanes on padding or beyond the edge count what padding reads as; all channels of the lanes see the
         # same pixels.
@@ -164,10 +161,7 @@ class Datapath(wiring.Component):
                     kept = Mux(accumulate.half == half, after, befores[lane + half])
                     afters[lane + half] = Mux(settings.wide, kept, afters[lane + half])
         for lane in range(p.lanes.sums):
-            m.d.comb += [
-                write.data.word_select(lane, 32).eq(afters[lane]),
-                self.unload_data[lane].eq(unloads[lane]),
-            ]
+            m.d.comb += [write.data.word_select(lane, 32).eq(afters[lane]), self.unload_data[lane].eq(unloads[lane])]
         stages.append(accumulate)
         m.d.comb += self.busy.eq(Cat(stage.compute | stage.load | stage.unload for stage in stages).any())
         return m

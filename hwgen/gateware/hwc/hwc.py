@@ -158,11 +158,7 @@ class Hwc(wiring.Component):
             m.d.sync += master.answers.eq(WriteAnswers.NOT_GIVEN)
 
     def _share(
-        self,
-        m: Module,
-        registers: ControlRegisters,
-        masters: list[TcdmMaster],
-        blocks: dict[str, wiring.Component],
+        self, m: Module, registers: ControlRegisters, masters: list[TcdmMaster], blocks: dict[str, wiring.Component]
     ) -> None:
         """What only an HWC in a cluster has: rings in the memory, and its state as ports."""
         m.d.comb += [self.state.eq(registers.state), self.fault.eq(registers.fault)]

@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
 from hwgen.gateware.hwc.settings import nest_of, settings_signature
 from hwgen.gateware.hwc.token import weight_address_bits
@@ -20,7 +20,7 @@ __all__ = ["LineWeightStream"]
 
 
 class LineWeightStream(wiring.Component):
-    """Fetch, keep, and free the weights, line by line: `hwgen.arch.weights.lines` has what a line is.
+    """Fetch, keep, and free the weights, line by line: `hwgen.arch.weights` has what a line is.
 
     It walks the loops down to the marked one, and those over weights inside it, a line at a time. Lines lie in memory
     in the order in which they are first fetched, so the address only ever counts on, and goes back where a loop over

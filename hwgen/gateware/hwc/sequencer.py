@@ -194,10 +194,7 @@ class Sequencer(wiring.Component):
         with m.If(first_touch & exceeds):
             m.d.comb += [may_start.eq(0), self.overflow.eq(active)]
         fresh_sum, base, place = Signal(), Signal(self.index_bits), Signal(self.index_bits)
-        m.d.comb += [
-            fresh_sum.eq(first_touch & ~resumes),
-            place.eq(_modulo(base + register.value, capacity)),
-        ]
+        m.d.comb += [fresh_sum.eq(first_touch & ~resumes), place.eq(_modulo(base + register.value, capacity))]
         with m.If(self.output_ends):
             m.d.sync += base.eq(_modulo(base + vectors, capacity))
         return place, may_start, fresh_sum

@@ -7,8 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import ADDRESS_BITS, setting_widths
-from hwgen.arch.registers.loop_counts import same_outside
+from hwgen.arch.registers.hwc import ADDRESS_BITS, same_outside, setting_widths
 from hwgen.gateware.hwc.widths import covered_bits
 from hwgen.gateware.lib.nest import LoopNest
 

@@ -121,10 +121,7 @@ class WeightStream(wiring.Component):
                         m.d.sync += products[i].eq(value)
                         m.next = f"Size-{i + 1}"
                     else:
-                        m.d.sync += [
-                            tile.words.eq((value + self._port - 1) >> self._in_word),
-                            tile.rest.eq(value),
-                        ]
+                        m.d.sync += [tile.words.eq((value + self._port - 1) >> self._in_word), tile.rest.eq(value)]
                         m.next = "Offer"
             with m.State("Offer"):
                 m.d.comb += offered.eq(1)

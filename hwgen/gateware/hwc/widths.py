@@ -4,8 +4,7 @@ leave zero."""
 from collections.abc import Iterable, Sequence
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import input_spans, setting_widths
-from hwgen.arch.registers.loop_counts import same_outside
+from hwgen.arch.registers.hwc import input_spans, same_outside, setting_widths
 
 __all__ = ["covered_bits", "extent_bits", "padding_bits", "span_bits", "tile_bits"]
 

@@ -170,10 +170,7 @@ class ByteMemory(wiring.Component):
 
 def bank_layout(depth: int, banks: int) -> data.ArrayLayout:
     """What a bank of a `ByteMemory` is told, for all banks: whether it writes, a byte, and to which line."""
-    return data.ArrayLayout(
-        data.StructLayout({"data": 8, "enable": 1, "line": (depth - 1).bit_length()}),
-        banks,
-    )
+    return data.ArrayLayout(data.StructLayout({"data": 8, "enable": 1, "line": (depth - 1).bit_length()}), banks)
 
 
 def _lines(m: Module, line: Value, depth: int) -> tuple[Signal, Signal]:

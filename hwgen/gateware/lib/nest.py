@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Shape, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.registers.loop_counts import same_outside
+from hwgen.arch.registers.hwc import same_outside
 
 __all__ = ["LevelRegister", "LoopNest", "SteppedValue"]
 
@@ -19,7 +19,7 @@ class LoopNest(wiring.Component):
 
     A loop's counter is reloaded when a loop outside of it turns. How many iterations follow depends on which outer
     loops over the same dimension are in their last iterations then; so does the size of the last iteration. Both come
-    from `hwgen.arch.registers.loop_counts`: nothing is divided or clipped.
+    from `hwgen.arch.registers.hwc`: nothing is divided or clipped.
 
     ``advance`` is on the critical path, so it drives only register enables. Counts and sizes must be constant from
     the cycle before ``start`` on.

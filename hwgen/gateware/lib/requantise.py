@@ -91,12 +91,7 @@ class Clip(wiring.Component):
     def __init__(self, *, bits: int = 8, rounding: str = HALF_UP) -> None:
         self._bits, self._rounder = bits, ROUNDERS[rounding]
         super().__init__(
-            {
-                "enable": In(1),
-                "rest": In(rest_bits(bits, rounding)),
-                **clip_ports(bits),
-                "value": Out(signed(bits)),
-            }
+            {"enable": In(1), "rest": In(rest_bits(bits, rounding)), **clip_ports(bits), "value": Out(signed(bits))}
         )
 
     def elaborate(self, _platform: object) -> Module:

@@ -13,7 +13,7 @@ __all__ = ["ROUNDERS", "Rounder", "RoundingShift", "beyond", "rest_bits"]
 
 
 class Rounder(ABC):
-    """The hardware of one `hwgen.ir.rounding.Rounding`.
+    """The hardware of one `hwgen.ir.requantisation.Rounding`.
 
     Members
     -------

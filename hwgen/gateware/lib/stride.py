@@ -25,11 +25,7 @@ def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tup
     m.d.comb += [
         quotient.eq(Mux(code == 1, value, Mux(code == 2, value >> 1, Mux(code == 3, thirds, value >> 2)))),
         phase.eq(
-            Mux(
-                code == 1,
-                0,
-                Mux(code == 2, value & 1, Mux(code == 3, value - thirds - (thirds << 1), value & 3)),
-            )
+            Mux(code == 1, 0, Mux(code == 2, value & 1, Mux(code == 3, value - thirds - (thirds << 1), value & 3)))
         ),
     ]
     return quotient, phase

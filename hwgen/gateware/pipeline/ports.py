@@ -8,7 +8,7 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.pipeline import PipelineParameters
-from hwgen.arch.pipeline.ports import stream_ports
+from hwgen.arch.pipeline.maps import stream_ports
 
 __all__ = ["connect_pixels", "connect_queue", "stream_members"]
 
@@ -28,11 +28,7 @@ def stream_members(parameters: PipelineParameters) -> Mapping[str, wiring.Member
 
 def connect_pixels(m: Module, source: stream.Interface, target: stream.Interface) -> None:
     """Connect two streams of pixels, whichever way their ports are seen."""
-    m.d.comb += [
-        target.payload.eq(source.payload),
-        target.valid.eq(source.valid),
-        source.ready.eq(target.ready),
-    ]
+    m.d.comb += [target.payload.eq(source.payload), target.valid.eq(source.valid), source.ready.eq(target.ready)]
 
 
 def connect_queue(m: Module, source: stream.Interface, queue: SyncFIFO) -> stream.Interface:

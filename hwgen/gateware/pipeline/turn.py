@@ -46,10 +46,7 @@ class TileTurn(wiring.Component):
             self.takes.eq((self.start & (self.first | ready)) | (waits & ready)),
             self.waits.eq(waits),
         ]
-        m.d.sync += [
-            self.begin.eq(self.takes),
-            waits.eq((self.start | (waits & ~self.forget)) & ~self.takes),
-        ]
+        m.d.sync += [self.begin.eq(self.takes), waits.eq((self.start | (waits & ~self.forget)) & ~self.takes)]
         return m
 
 

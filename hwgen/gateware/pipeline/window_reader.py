@@ -63,13 +63,7 @@ class WindowReader(wiring.Component):
     """
 
     def __init__(
-        self,
-        *,
-        stage: WindowStage,
-        source: MapParameters,
-        outer: int,
-        inner: int,
-        choices: Sequence[tuple[int, ...]],
+        self, *, stage: WindowStage, source: MapParameters, outer: int, inner: int, choices: Sequence[tuple[int, ...]]
     ) -> None:
         self._stage, self._source, self._outer, self._inner = stage, source, outer, inner
         self._choices = tuple(choices)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hwgen.golden.quantised.sums import planes, planes_of
 from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, FixedMean, Lookup, MaxPool, Movement, Window
 from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8
-from hwgen.ir.rounding import ROUNDINGS
+from hwgen.ir.requantisation import ROUNDINGS
 
 __all__ = [
     "addition",

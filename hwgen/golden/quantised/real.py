@@ -18,8 +18,7 @@ from hwgen.golden.quantised.fixed_point import distance
 from hwgen.ir.network.graph import Model
 from hwgen.ir.network.kinds import Operation
 from hwgen.readers.integers.movement import flat_index, pad_value
-from hwgen.readers.onnx.operators import ELEMENTWISE, MOVEMENTS
-from hwgen.readers.onnx.protos import evaluate
+from hwgen.readers.onnx.protos import ELEMENTWISE, MOVEMENTS, evaluate
 
 __all__ = ["Bounded", "RealValues", "sum_roundings"]
 

@@ -11,8 +11,7 @@ from math import frexp
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.ir.requantisation import MOST_MULTIPLIER, Scale
-from hwgen.ir.rounding import HALF_UP, ROUNDINGS
+from hwgen.ir.requantisation import HALF_UP, MOST_MULTIPLIER, ROUNDINGS, Scale
 
 __all__ = ["Factor", "average", "equal_scale"]
 

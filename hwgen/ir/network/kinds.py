@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.network.fixed_point import Factor
 from hwgen.ir.network.tensors import Int8
-from hwgen.ir.requantisation import Requantisation, Scale
-from hwgen.ir.rounding import HALF_UP
+from hwgen.ir.requantisation import HALF_UP, Requantisation, Scale
 
 __all__ = [
     "Addition",

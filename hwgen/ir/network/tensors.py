@@ -8,18 +8,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.requantisation import HIGHEST, LOWEST
 
-__all__ = [
-    "HIGHEST",
-    "LOWEST",
-    "OFFSET",
-    "Constants",
-    "Float32",
-    "Int8",
-    "Integers",
-    "Quantisation",
-    "Tensor",
-    "joined",
-]
+__all__ = ["HIGHEST", "LOWEST", "OFFSET", "Constants", "Int8", "Integers", "Quantisation", "Tensor", "joined"]
 
 Int8 = NDArray[np.int8]
 Float32 = NDArray[np.float32]

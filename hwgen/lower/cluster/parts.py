@@ -7,7 +7,7 @@ from hwgen.arch.commands import Command, Queue, load, store
 from hwgen.arch.descriptor import Descriptor, DescriptorError, OperandTag, Ring, RingSelect
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.strided import Axis, StridedBlock
-from hwgen.arch.weights.packing import OrderedWeights, PackedWeights
+from hwgen.arch.weights import OrderedWeights, PackedWeights
 from hwgen.ir.layer import DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule

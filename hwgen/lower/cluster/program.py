@@ -22,7 +22,7 @@ from hwgen.arch.layer_forms import run_inputs, run_weights
 from hwgen.arch.layout import element_type
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import bias_records
-from hwgen.arch.weights.packing import pack_weights
+from hwgen.arch.weights import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import WIDE

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.packing import PackedWeights
+from hwgen.arch.weights import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import WIDE

@@ -5,8 +5,7 @@ from functools import cached_property
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, row_pitch, sum_pitch
-from hwgen.arch.registers.hwc import input_spans
-from hwgen.arch.registers.loop_counts import LoopCounts, loop_counts
+from hwgen.arch.registers.hwc import LoopCounts, input_spans, loop_counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import MAX_KERNEL, OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Schedule

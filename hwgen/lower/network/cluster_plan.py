@@ -14,7 +14,7 @@ from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layer_forms import run_weights
 from hwgen.arch.layout import aligned
 from hwgen.arch.requantisation import bias_records, record_bytes
-from hwgen.arch.weights.packing import pack_weights
+from hwgen.arch.weights import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.network.graph import Graph
@@ -155,11 +155,7 @@ class ClusterPlan:
 
 
 def plan_cluster(
-    graph: Graph,
-    hardware: Hardware,
-    progress: Callable[[], None] = lambda: None,
-    *,
-    resident: bool = False,
+    graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None, *, resident: bool = False
 ) -> ClusterPlan:
     """Schedule and compile every node with weights; ``progress`` is called after each.
 

@@ -9,7 +9,7 @@ from hwgen.ir.counts import Access
 from hwgen.lower.pipeline.images import Layout
 from hwgen.lower.pipeline.movers import load_settings, runs_of_tile
 from hwgen.lower.pipeline.program import PipelineProgram
-from hwgen.model.dram.runs import count_runs
+from hwgen.model.dram.streams import count_runs
 
 __all__ = ["all_runs", "dram_counts", "run_counts"]
 
@@ -22,10 +22,7 @@ def dram_counts(program: PipelineProgram, layout: Layout, dram: Dram) -> dict[st
     assert movers is not None
     return {
         mover.stream: count_runs(
-            *all_runs(program, layout, mover),
-            beat_bytes=movers.beat_bytes,
-            burst_bytes=movers.burst_bytes,
-            dram=dram,
+            *all_runs(program, layout, mover), beat_bytes=movers.beat_bytes, burst_bytes=movers.burst_bytes, dram=dram
         )
         for mover in movers_of(program.parameters)
     }

@@ -15,7 +15,6 @@ from hwgen.lower.pipeline.tiles import StackPlan
 __all__ = [
     "KINDS",
     "Columns",
-    "Kind",
     "Orders",
     "OverlapLine",
     "OverlapOrder",

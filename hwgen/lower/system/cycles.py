@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from hwgen.arch.cluster import START_AFTER_START
 from hwgen.arch.dram import Dram
-from hwgen.arch.system import START_AFTER_START
 from hwgen.lower.cluster.cycles import played
 from hwgen.lower.system.program import SystemProgram
 from hwgen.model.system.cycles import play_together

@@ -38,12 +38,11 @@ from hwgen.lower.vector.tiles import (
     target_bytes,
     tiles_of,
 )
-from hwgen.model.dma.accesses import transfer_accesses, transfer_words
+from hwgen.model.dma.cycles import transfer_accesses, transfer_words
 from hwgen.model.dram.streams import Streams
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
-from hwgen.model.vector.access import VectorAccess, vector_access
-from hwgen.model.vector.cycles import vector_cycles
+from hwgen.model.vector.cycles import VectorAccess, vector_access, vector_cycles
 
 __all__ = ["VectorProgram", "compile_vector"]
 
@@ -326,10 +325,6 @@ def _placed(part: Part, address: int, pitch: int) -> Place:
 def _moves(one: FeatureMap, part: Part, place: Place, tag: OperandTag) -> list[Descriptor]:
     """The transfers of a part of a map in the DRAM from or to a place in the TCDM."""
     channels, rows, columns = part.extents
-    axes = (
-        Axis(columns, 1, 1),
-        Axis(rows, one.pitch, place.pitch),
-        Axis(channels, one.plane, place.plane),
-    )
+    axes = (Axis(columns, 1, 1), Axis(rows, one.pitch, place.pitch), Axis(channels, one.plane, place.plane))
     side = Side(tag, RingSelect.FIXED, None, one.at(part), place.address)
     return descriptors_of([StridedBlock(0, 0, axes)], side)

@@ -293,10 +293,7 @@ def _one_line(job: VectorJob) -> VectorJob:
 def _channel(job: VectorJob, channel: int) -> VectorJob:
     """One channel of a job."""
     return replace(
-        job,
-        channels=1,
-        input=job.input + channel * job.input_plane,
-        output=job.output + channel * job.output_plane,
+        job, channels=1, input=job.input + channel * job.input_plane, output=job.output + channel * job.output_plane
     )
 
 

@@ -1,7 +1,7 @@
 """Area and clock of hardware on an ECP5, estimated in a millisecond, without synthesis.
 
 The form is known: multipliers and memories follow from the parameters, and each block is a sum of terms
-(`hwgen.model.area.hwc_terms`, `hwgen.model.area.cluster_terms`). The coefficients of the terms are fitted to designs
+(`hwgen.model.area.terms`). The coefficients of the terms are fitted to designs
 that were synthesised, and none is below 0: what has more of everything is never smaller.
 ``python -m benchmarks area --fit`` writes them, with the errors on designs that they were not fitted to, in
 ``coefficients.json`` beside this module.
@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache, lru_cache
+from math import log2
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,23 +23,51 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import ArrayName
 from hwgen.model.area.assumed import cluster_of, hwc_of
-from hwgen.model.area.clock import clock_terms
-from hwgen.model.area.cluster_terms import cluster_structure, dma_structure, vector_structure
-from hwgen.model.area.hwc_terms import hwc_structure
-from hwgen.model.area.structure import QUANTITIES, Structure
+from hwgen.model.area.terms import (
+    QUANTITIES,
+    Structure,
+    Terms,
+    cluster_structure,
+    dma_structure,
+    hwc_structure,
+    vector_structure,
+)
 
 __all__ = [
     "COEFFICIENTS",
     "LUTS_OF_A_MEMORY",
     "EstimatedArea",
+    "clock_terms",
     "coefficients",
     "estimated_area",
     "estimated_around",
-    "estimated_cluster",
     "estimated_dma",
     "estimated_hwc",
     "estimated_vector_unit",
 ]
+
+# --- the critical path of an HWC ---
+
+
+def clock_terms(p: HwcParameters) -> Terms:
+    """Terms of the period: nanoseconds in cells and wires.
+
+    Where weights are packed densely, without lanes along c, the size of a tile of them is a product that the end of
+    its nest selects: the longest path of such HWCs.
+    """
+    return {
+        "1": 1,
+        "dense weights": p.weight_lines is None,
+        "log of lanes": log2(p.lanes.product),
+        "positions": p.position_bits,
+        "wide": p.wide,
+        "in a cluster": p.cluster,
+        "scaled": p.scaled,
+        "block RAM": p.block_ram,
+    }
+
+
+# --- estimates ---
 
 COEFFICIENTS = Path(__file__).with_name("coefficients.json")
 NOTHING: Mapping[str, float] = {}

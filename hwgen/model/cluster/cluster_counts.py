@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import DramPort
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.packing import PackedWeights
+from hwgen.arch.weights import PackedWeights
 from hwgen.ir.counts import Access, Counts, Key, Operand
 from hwgen.ir.lanes import NARROW_PORTS
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
@@ -232,7 +232,7 @@ def _inputs(schedule: Schedule, iterations: Iterations) -> tuple[Ints, Ints]:
         extent, shared_extent = np.zeros_like(size), np.zeros_like(shared)
         (outputs, end), (taps, taps_end) = iterations.along(over_map), iterations.along(over_kernel)
         for residue in range(min(stride, layer.kernel[axis])):
-            # Rows q * stride + residue - padding for q in an interval, see `hwgen.model.nest.windows`.
+            # Rows q * stride + residue - padding for q in an interval, see `hwgen.model.nest.ranges`.
             first_tap = -(-(taps - residue) // stride)
             end_tap = -(-(taps_end - residue) // stride)
             start = np.maximum(outputs + first_tap, -(-(padding - residue) // stride))

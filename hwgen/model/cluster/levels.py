@@ -9,14 +9,7 @@ from hwgen.ir.level import LEVELS, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.model.nest.one_level import require_one_image
 
-__all__ = [
-    "is_for_cluster",
-    "normalised",
-    "over_loops",
-    "run_depth",
-    "spread_side_by_side",
-    "tile_depth",
-]
+__all__ = ["is_for_cluster", "normalised", "over_loops", "run_depth", "spread_side_by_side", "tile_depth"]
 
 
 def is_for_cluster(schedule: Schedule) -> bool:

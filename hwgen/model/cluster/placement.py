@@ -16,7 +16,7 @@ from typing import Self
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.layout import LEAST_RING, aligned
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.packing import PackedWeights
+from hwgen.arch.weights import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS
 from hwgen.ir.level import TCDM

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.layout import LEAST_RING, aligned
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.packing import PackedWeights
+from hwgen.arch.weights import PackedWeights
 from hwgen.ir.layer import DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule

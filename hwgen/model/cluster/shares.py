@@ -22,9 +22,8 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName
 from hwgen.model.cluster.levels import over_loops, spread_side_by_side, tile_depth
 from hwgen.model.nest.one_level import PerOperand
-from hwgen.model.nest.ranges import Ints, Nest, Ranges
+from hwgen.model.nest.ranges import Ints, Nest, Ranges, Window, column_words
 from hwgen.model.nest.traffic import Crossing, Flow, Held, input_windows, new_groups, words_by_range
-from hwgen.model.nest.windows import Window, column_words
 
 __all__ = ["Spread", "replicated_words", "shares"]
 
@@ -162,9 +161,7 @@ def _replicated_inputs(spread: Spread, depth: int) -> int:
             groups, rows = of_m.reads(), of_y.reads()
             reads = np.zeros((spread.hwcs, groups.shape[1], rows.shape[1]), np.int64)
             np.add.at(
-                reads,
-                spread.hwc(of_m.slices(), of_y.slices()),
-                groups[:, None, :, None] * rows[None, :, None, :],
+                reads, spread.hwc(of_m.slices(), of_y.slices()), groups[:, None, :, None] * rows[None, :, None, :]
             )
             words += tiles_m * tiles_y * int((reads.sum(axis=0) - reads.max(axis=0)).sum())
     each = column_words(columns, schedule.bits.I // 8, schedule.ports.input_bytes)

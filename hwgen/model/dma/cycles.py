@@ -5,13 +5,16 @@ through the DRAM of the harness (`cosim/harness/dram/dram.sv`), which moves bloc
 It looks at one direction at a time; what loads and stores cost each other at the DRAM is not in it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.descriptor import Descriptor
+from hwgen.arch.descriptor import Descriptor, OperandTag
 from hwgen.arch.dma import DESCRIPTORS_AHEAD, LINES_AHEAD, DmaParameters
-from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, OpenRows, ticks
+from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, DramPort, OpenRows, ticks
 from hwgen.arch.latency import (
     CHECK_DESCRIPTOR,
     DRAM_QUEUE,
@@ -22,8 +25,49 @@ from hwgen.arch.latency import (
     STORE_ADDRESS_REGISTERS,
     WALKER_TO_ALIGNER,
 )
+from hwgen.ir.counts import Access
+from hwgen.model.dram.streams import Stream
 
-__all__ = ["Times", "load_times", "store_times"]
+__all__ = ["Times", "load_times", "store_times", "transfer_accesses", "transfer_words"]
+
+
+def transfer_accesses(
+    moves: Iterable[Descriptor], port: DramPort, stream: Stream | None = None
+) -> dict[OperandTag, Access]:
+    """The accesses of one channel's transfers, in their order, by what they are counted as. An element is a byte.
+
+    The channel has open rows of its own. None of the transfers is continued by another. ``stream``: what the channel
+    has moved before; continued.
+    """
+    runs = [(first, first + size, move.tag) for move in moves for first, size in _contiguous(move)]
+    if not runs:
+        return {}
+    start, stop, tags = (np.array(column, np.int64) for column in zip(*runs, strict=True))
+    counted = (stream or Stream(port)).counted(start, stop)
+    found: dict[OperandTag, Access] = {}
+    for tag in sorted(set(tags.tolist())):
+        values = {entry.name: int(getattr(counted, entry.name)[tags == tag].sum()) for entry in fields(counted)}
+        found[OperandTag(tag)] = Access(elements=values["bytes"], **values)
+    return found
+
+
+def transfer_words(moves: Iterable[Descriptor]) -> dict[OperandTag, int]:
+    """The words of the TCDM that these transfers access: those of each piece that is contiguous on both sides."""
+    found: dict[OperandTag, int] = defaultdict(int)
+    for move in moves:
+        for _, at, size, _ in move.segments():
+            found[move.tag] += (at + size - 1) // WORD_BYTES - at // WORD_BYTES + 1
+    return dict(found)
+
+
+def _contiguous(move: Descriptor) -> Iterable[tuple[int, int]]:
+    """First byte and size of what is contiguous in the DRAM."""
+    begin = -1
+    for dram, _, joins in move.joined_runs():
+        begin = dram if begin < 0 else begin
+        if not joins:
+            yield begin, dram + move.length - begin
+            begin = -1
 
 
 @dataclass(frozen=True)
@@ -322,22 +366,14 @@ class _Stores:
 
 
 def load_times(
-    moves: Sequence[Descriptor],
-    dma: DmaParameters | None = None,
-    timing: Dram | None = None,
-    *,
-    serial: bool = False,
+    moves: Sequence[Descriptor], dma: DmaParameters | None = None, timing: Dram | None = None, *, serial: bool = False
 ) -> Times:
     """When load descriptors begin and end that are offered at once, or with ``serial`` each after the one before."""
     return _Loads(dma or DmaParameters(), timing or Dram(), moves, serial=serial).times()
 
 
 def store_times(
-    moves: Sequence[Descriptor],
-    dma: DmaParameters | None = None,
-    timing: Dram | None = None,
-    *,
-    serial: bool = False,
+    moves: Sequence[Descriptor], dma: DmaParameters | None = None, timing: Dram | None = None, *, serial: bool = False
 ) -> Times:
     """When store descriptors begin and end; see `load_times`."""
     return _Stores(dma or DmaParameters(), timing or Dram(), moves, serial=serial).times()

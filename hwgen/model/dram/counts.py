@@ -1,4 +1,4 @@
-"""Exact DRAM counts of a nest of two levels: beats, bursts, blocks, jumps and row misses.
+"""Exact DRAM counts of a nest of two levels: beats, bursts, blocks, jumps and row misses; the least time of them.
 
 The tensors are dense, in regions aligned to 4 KiB: I and O planar ``[channel][row][column]``, W ``[m][c][k][l]``. Or
 W is packed in the order of the nest, with the gaps of packed weights, so that every tile of it is contiguous. Every
@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
-from hwgen.arch.dram import BLOCK_BYTES, DramPort, closed_rows, row_misses
+from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, DramPort, closed_rows, row_misses, ticks
 from hwgen.arch.layout import consecutive
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.packing import OrderedWeights, packed_size
+from hwgen.arch.weights import OrderedWeights, packed_size
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import Layer
-from hwgen.ir.level import TCDM
+from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import Part, loads, stores
@@ -36,12 +36,14 @@ __all__ = [
     "DramRegion",
     "dram_counts",
     "dram_layout",
+    "dram_ticks",
     "fetch_access",
     "program_access",
     "returns_sums",
     "runs_of",
     "tensor_layout",
 ]
+
 
 Ints = NDArray[np.int64]
 Key = tuple[Operand, Direction]
@@ -75,7 +77,7 @@ class DramLayout:
 
     ``input_rows`` and ``output_rows`` are the rows from channel to channel: those of the layer, or of a larger one
     that it is a part of. Then the regions of input, output and partial sums are windows, from their first element on.
-    ``ordered`` : W is packed in the order of the nest (`hwgen.arch.weights.packing.pack_weights`), not dense.
+    ``ordered`` : W is packed in the order of the nest (`hwgen.arch.weights.pack_weights`), not dense.
     """
 
     inputs: DramRegion
@@ -267,3 +269,21 @@ def _chunks(schedule: Schedule, layout: DramLayout, parts: Iterable[Part]) -> It
 def _concatenated(chunks: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
     start, stop, kind = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     return start, stop, kind
+
+
+# --- time ---
+
+
+def dram_ticks(counts: Counts, timing: Dram) -> int:
+    """Time of everything counted at `dram`, in fractions of a cycle (`TICKS`).
+
+    The DRAM transfers one block after another, each in ``block_cycles``, with ``miss_cycles`` more on a row miss;
+    loads and stores share it. Loads and stores each have at most one beat a cycle. Bursts are requested ahead, so
+    ``latency`` does not count.
+    """
+    beats = {"read": 0, "write": 0}
+    busy, block, miss = 0, ticks(timing.block_cycles), ticks(timing.miss_cycles)
+    for (_, _, direction), access in counts.at(DRAM.name).accesses.items():
+        beats["read" if direction.startswith("read") else "write"] += access.beats
+        busy += access.blocks * block + access.row_misses * miss
+    return max(busy, TICKS * max(beats.values()))

@@ -84,11 +84,7 @@ def advance_idle(dram, cycles):  # type: ignore[no-untyped-def]
 def takes_data(read, write, addressed, p, dram):  # type: ignore[no-untyped-def]
     """Whether a read's address, a write's address and a beat to be written, which are offered, are accepted."""
     has_room = dram[WRITE + O_OUT] != dram[WRITE + O_IN] and (_immediate(p) or dram[WRITE + O_CREDIT] > 0)
-    return (
-        read == 1 and dram[D_READ_OPEN] == 1,
-        write == 1 and dram[D_WRITE_OPEN] == 1,
-        addressed == 1 and has_room,
-    )
+    return (read == 1 and dram[D_READ_OPEN] == 1, write == 1 and dram[D_WRITE_OPEN] == 1, addressed == 1 and has_room)
 
 
 @inner

@@ -14,7 +14,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.lanes import capture, datapath, requantisers, scaling
 from hwgen.arch.latency import WORDS_AHEAD
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.hwc.input_tiles import tiles_overlap

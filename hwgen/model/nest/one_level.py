@@ -11,16 +11,15 @@ from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import memory_units
 from hwgen.arch.lanes import datapath
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import IMAGE, LOOP_DIMS, OUTPUT_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Marker, Schedule
 from hwgen.model.nest.biases import bias_depth, biases_kept
-from hwgen.model.nest.ranges import Nest
+from hwgen.model.nest.ranges import Nest, Window
 from hwgen.model.nest.traffic import Crossing, Held, bias_flow, crossing, input_channels, input_windows, new_groups
-from hwgen.model.nest.windows import Window
 
 __all__ = [
     "PerOperand",

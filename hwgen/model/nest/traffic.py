@@ -7,7 +7,7 @@ element for element. They follow from three facts.
    cut it into. So every sum over iterations factors into three sums over the axes (m, c), (y, k) and (x, l), on which
    channels, rows and columns of the input depend, and one over the images, which have nothing in common but weights.
 2. From one iteration of the marked loop to the next only one axis changes, so what is new is again a product.
-3. What an iteration touches of rows and columns are intervals (`hwgen.model.nest.windows`).
+3. What an iteration touches of rows and columns are intervals (`hwgen.model.nest.ranges`).
 
 Several HWCs share out the ranges of m and of y, so that the figures of each are kept apart (`Flow`).
 
@@ -31,14 +31,13 @@ import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.ir.counts import Access, Direction
 from hwgen.ir.lanes import Ports
 from hwgen.ir.layer import IMAGE, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.level import LOCAL, TCDM, Level
 from hwgen.ir.schedule import ArrayName, Schedule
-from hwgen.model.nest.ranges import Ints, Nest, Ranges
-from hwgen.model.nest.windows import Window, column_words, window_of
+from hwgen.model.nest.ranges import Ints, Nest, Ranges, Window, column_words, window_of
 
 __all__ = ["Crossing", "Flow", "Held", "bias_flow", "crossing", "input_windows", "new_groups", "words_by_range"]
 

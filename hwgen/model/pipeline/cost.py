@@ -29,14 +29,12 @@ from hwgen.model.pipeline.graph import Edge, Graph, LineAxis, Reach, Span
 from hwgen.model.pipeline.pixel_times import Lag, RatesDifferError, lags
 
 __all__ = [
-    "Ring",
     "Stack",
     "StackCost",
     "Tiles",
     "Traffic",
     "WeightMode",
     "boundaries",
-    "column_lag",
     "layer_by_layer",
     "line_lags",
     "published_stack",

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import BURST_BEATS, WORD_BYTES, WRITES_IN_ORDER
-from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.cluster import START_AFTER_START, START_ANSWERED, ClusterParameters
 from hwgen.arch.commands import Command, Opcode, Queue
 from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DESCRIPTORS_AHEAD, LINES_AHEAD
 from hwgen.arch.dram import Dram, closed_rows
 from hwgen.arch.latency import COMMANDS_UNDER_WAY, LINE_READ, PROGRAM_STARTED
-from hwgen.arch.system import START_AFTER_START, START_ANSWERED
 from hwgen.model.dram.cycles_kernel import dram_parameters
 from hwgen.model.system import tables
 from hwgen.model.system.cycles_kernel import run_clusters

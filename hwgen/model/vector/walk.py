@@ -13,7 +13,7 @@ from hwgen.arch.vector.job import VectorJob
 from hwgen.arch.vector.shape import VectorShape
 from hwgen.ir.counts import Access
 from hwgen.ir.requantisation import TABLE_ENTRIES
-from hwgen.model.vector.access import VectorAccess
+from hwgen.model.vector.cycles import VectorAccess
 
 __all__ = ["walk_vector"]
 

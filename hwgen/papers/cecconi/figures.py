@@ -38,10 +38,7 @@ def tiling_4(rows: Sequence[TilingRow]) -> Figure:
         places = range(len(shown))
         axes.bar([place - 0.2 for place in places], [row.best for row in shown], width=0.4, label="best tile")
         medians = [row.median for row in shown]
-        reach = [
-            [row.median - row.least for row in shown],
-            [row.most - row.median for row in shown],
-        ]
+        reach = [[row.median - row.least for row in shown], [row.most - row.median for row in shown]]
         axes.bar(
             [place + 0.2 for place in places],
             medians,

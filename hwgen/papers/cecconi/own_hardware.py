@@ -13,10 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from hwgen.ir.excerpt import narrowed
+from hwgen.ir.excerpt import at_resolution, narrowed
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import Layer
-from hwgen.ir.resolution import at_resolution
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.ring_sizes import bytes_needed
@@ -140,11 +139,7 @@ def _some(layer: Layer) -> Layer:
     height = (rows - 1) * layer.stride[0] + layer.kernel[0] - top - bottom
     if rows == layer.output_height:
         height = layer.input_height
-    changed = {
-        "output_height": rows,
-        "input_height": height,
-        "output_channels": min(FILTERS, layer.output_channels),
-    }
+    changed = {"output_height": rows, "input_height": height, "output_channels": min(FILTERS, layer.output_channels)}
     return Layer(**{**layer.model_dump(), **changed})
 
 

@@ -31,10 +31,7 @@ def goetschalckx_measured(output: Path, results: Path, *, small: bool, as_json: 
     stated = pipeline_claims(rows)
     for failure in (f"{result['stack']}: {line}" for result in found for line in result["failures"]):
         typer.echo(printable(failure), err=True)
-    sections = {
-        "# Goetschalckx, Verhelst 2019: stacks in the RTL": [],
-        "## Stacks": pipeline_lines(rows),
-    }
+    sections = {"# Goetschalckx, Verhelst 2019: stacks in the RTL": [], "## Stacks": pipeline_lines(rows)}
     answer_rtl(output, "goetschalckx-2019", sections, stated, rows, ("traffic",), as_json=as_json)
     return 0 if all(row.equal for row in rows) else 1
 

@@ -21,7 +21,7 @@ from cosim.device.judge import judge
 from cosim.system.model import load_system
 from cosim.system.results import prepare_system
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.system import SystemParameters
+from hwgen.arch.cluster import SystemParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule

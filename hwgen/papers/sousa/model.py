@@ -149,9 +149,7 @@ def filters_a_core(layer: Layer, mapping: Mapping, npu: Npu) -> int:
     share = -(-slices(mapping.slicing, layer, npu)[1] // npu.cores)
     channels = layer.channels_per_group if mapping.flow == "WS" else mapping.channels
     fitting = min(
-        share,
-        room // (channels * layer.kernel[0] * layer.kernel[1]),
-        room // (mapping.rows * mapping.columns),
+        share, room // (channels * layer.kernel[0] * layer.kernel[1]), room // (mapping.rows * mapping.columns)
     )
     if _depthwise(layer):
         fitting = min(fitting, room // (rows * columns))

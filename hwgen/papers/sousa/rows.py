@@ -193,11 +193,7 @@ def layer_rows(
 
 
 def _row(
-    reading: Reading,
-    network: str,
-    layer: Layer,
-    choices: Mapping[tuple[Slicing, Flow], Choice | None],
-    npu: Npu,
+    reading: Reading, network: str, layer: Layer, choices: Mapping[tuple[Slicing, Flow], Choice | None], npu: Npu
 ) -> LayerRow:
     found = [choice for choice in choices.values() if choice is not None]
     burst = min((one.burst for one in found), key=lambda one: one.spent.time(npu))

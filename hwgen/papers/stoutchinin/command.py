@@ -22,13 +22,7 @@ from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.papers.answer import answer
 from hwgen.papers.kept import command_text
 from hwgen.papers.stoutchinin.claims import claims
-from hwgen.papers.stoutchinin.cluster import (
-    ON_CLUSTERS,
-    RowOnCluster,
-    cluster_claims,
-    cluster_csv,
-    cluster_lines,
-)
+from hwgen.papers.stoutchinin.cluster import ON_CLUSTERS, RowOnCluster, cluster_claims, cluster_csv, cluster_lines
 from hwgen.papers.stoutchinin.documents import Found, readme, tables
 from hwgen.papers.stoutchinin.loop_orders import Tiles, order_quality, order_summaries, order_traffic
 from hwgen.papers.stoutchinin.measured import (

@@ -201,8 +201,7 @@ def measured_claims(rows: Sequence[MeasuredEngines], runs: Sequence[RunOfLayer])
             "Kernels of 1x1 are told apart here." if rows else "Nothing ran.",
             scope=f"{len(rows)} of the {OF_LAYERS} layers",
             parts=cases(
-                "layers",
-                ((row.layer in absent) == (row.layer in expected) for row in rows if not row.pointwise),
+                "layers", ((row.layer in absent) == (row.layer in expected) for row in rows if not row.pointwise)
             ),
         ),
         Claim(

@@ -31,15 +31,7 @@ from numpy.typing import NDArray
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits
 
-__all__ = [
-    "TILED",
-    "Baseline",
-    "Reading",
-    "Tile",
-    "baseline",
-    "best_baselines",
-    "candidate_steps",
-]
+__all__ = ["TILED", "Baseline", "Reading", "Tile", "baseline", "best_baselines", "candidate_steps"]
 
 Model = Literal["CACHE", "PEEMEN"]
 Ints = NDArray[np.int64]
@@ -144,12 +136,7 @@ class _Equations:
 
 
 def baseline(
-    layer: Layer,
-    tile: Tile,
-    innermost: Dim | None = None,
-    *,
-    reading: Reading = Reading(),
-    bits: Bits = EIGHT_BITS,
+    layer: Layer, tile: Tile, innermost: Dim | None = None, *, reading: Reading = Reading(), bits: Bits = EIGHT_BITS
 ) -> Baseline:
     """One tile's figures: CACHE (Eq. 6) without ``innermost``, PEEMEN with one of m, c, y, x (Eq. 7-10).
 

@@ -47,10 +47,7 @@ def yang(output: Path, layers: str | None, caches: Path | None, *, jobs: int, as
     files = {"README.md": text.encode()}
     files |= {file: table.encode() for file, table in blocking_files(computed).items()}
     files |= _drawn(computed)
-    data = {
-        "paper": PAPER,
-        "layers": [{**asdict(row), "memory": row.memory} for row in computed.on_diannao],
-    }
+    data = {"paper": PAPER, "layers": [{**asdict(row), "memory": row.memory} for row in computed.on_diannao]}
     command = command_text(PAPER, {"--networks": layers, "--cpu": caches})
     answer(output, command, claims, files, text, data, as_json=as_json)
     pairs = zip(computed.on_diannao[::2], computed.on_diannao[1::2], strict=True)

@@ -12,8 +12,8 @@ from hwgen.readers.integers.regions import Anchor, Region
 from hwgen.readers.integers.sums import ConvolutionAnchor, ProductAnchor, TransposedAnchor, channel_convolution
 from hwgen.readers.integers.tails import NotHardware
 from hwgen.readers.onnx.lifting import QUANTISERS
-from hwgen.readers.onnx.operators import ACTIVE
 from hwgen.readers.onnx.preparation import malformed
+from hwgen.readers.onnx.protos import ACTIVE
 from hwgen.readers.onnx.reader import load_quantised
 
 __all__ = ["read_quantised"]

@@ -31,7 +31,7 @@ from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Integers, Quantisati
 from hwgen.ir.requantisation import Scale
 from hwgen.readers.integers.movement import flat_index, pad_value, padded_axis
 from hwgen.readers.integers.tails import NotHardware, Tail
-from hwgen.readers.onnx.operators import AFFINE, ELEMENTWISE, MOVEMENTS, SAME
+from hwgen.readers.onnx.protos import AFFINE, ELEMENTWISE, MOVEMENTS, SAME
 
 __all__ = ["Anchor", "Region", "Source", "require_one_image"]
 
@@ -318,12 +318,7 @@ class Region:
             index = flat_index(node, tensor, self.model)
         except (ValueError, KeyError, TypeError, RuntimeError, NotImplementedError) as error:
             raise NotHardware(f"{node.operator}: {' '.join(str(error).split())[:60]}") from None
-        base = {
-            "name": output,
-            "inputs": (inner,),
-            "covers": (node.called,),
-            "shape": shape,
-        }
+        base = {"name": output, "inputs": (inner,), "covers": (node.called,), "shape": shape}
         given = self.model.shape(node.inputs[0])
         if index is None or (index.size == np.prod(given) and np.array_equal(index.ravel(), np.arange(index.size))):
             self.emit(View(**base), quantisation)  # type: ignore[arg-type]

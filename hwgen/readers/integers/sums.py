@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.network.kinds import Concatenation, Convolution, Operation, Product, Window
 from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Integers
-from hwgen.ir.requantisation import Requantisation, Scale
-from hwgen.ir.rounding import ROUNDINGS
+from hwgen.ir.requantisation import ROUNDINGS, Requantisation, Scale
 from hwgen.readers.integers.arranged import Phases, arranged, phases
 from hwgen.readers.integers.regions import Anchor, Region, Source, require_one_image
 from hwgen.readers.integers.tails import NotHardware, Tail

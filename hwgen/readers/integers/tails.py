@@ -10,8 +10,7 @@ from hwgen.ir.network.fixed_point import Factor
 from hwgen.ir.network.graph import Model
 from hwgen.ir.network.kinds import Operation
 from hwgen.ir.network.tensors import HIGHEST, LOWEST, Int8, Quantisation
-from hwgen.readers.onnx.operators import AFFINE
-from hwgen.readers.onnx.protos import evaluate
+from hwgen.readers.onnx.protos import AFFINE, evaluate
 
 __all__ = ["Affine", "NotHardware", "Tail"]
 

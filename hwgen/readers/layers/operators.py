@@ -6,17 +6,9 @@ An operator that is in none of the tables is refused: whether it carries work is
 from dataclasses import dataclass
 from enum import Enum
 
-from hwgen.readers.onnx.operators import NESTED
+from hwgen.readers.onnx.protos import NESTED
 
-__all__ = [
-    "ACTIVATIONS",
-    "IGNORED",
-    "REFUSED",
-    "TAKEN",
-    "Group",
-    "Passing",
-    "ignored_group",
-]
+__all__ = ["ACTIVATIONS", "IGNORED", "REFUSED", "TAKEN", "Passing", "ignored_group"]
 
 
 class Passing(Enum):

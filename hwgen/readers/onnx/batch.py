@@ -14,7 +14,7 @@ import numpy as np
 from hwgen.ir.network.graph import Model
 from hwgen.ir.network.kinds import Operation
 from hwgen.ir.network.tensors import Constants
-from hwgen.readers.onnx.operators import ELEMENTWISE
+from hwgen.readers.onnx.protos import ELEMENTWISE
 
 __all__ = ["NotApart", "require_same", "rows_apart"]
 

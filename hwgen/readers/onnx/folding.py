@@ -13,9 +13,8 @@ from hwgen.ir.network.kinds import Operation
 from hwgen.ir.network.tensors import OFFSET, Constants, Integers, Quantisation, joined
 from hwgen.readers.onnx.file import one_line
 from hwgen.readers.onnx.lifting import LIFTED, QUANTISERS
-from hwgen.readers.onnx.operators import MOVEMENTS, OWN_DOMAINS, REFUSED, SAME
 from hwgen.readers.onnx.preparation import Preparation, Source
-from hwgen.readers.onnx.protos import evaluate, operation_of
+from hwgen.readers.onnx.protos import MOVEMENTS, OWN_DOMAINS, REFUSED, SAME, evaluate, operation_of
 
 __all__ = ["Folding", "check_operators", "input_parameters"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hwgen.ir.network.kinds import Operation
-from hwgen.readers.onnx.operators import MOVEMENTS
+from hwgen.readers.onnx.protos import MOVEMENTS
 
 __all__ = ["EQUIVALENTS", "LIFTED", "QUANTISERS", "lifted", "plain"]
 

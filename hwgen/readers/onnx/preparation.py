@@ -14,8 +14,7 @@ from hwgen.ir.network.graph import Model
 from hwgen.ir.network.kinds import Operation
 from hwgen.ir.network.tensors import Constants, Quantisation, Tensor
 from hwgen.readers.onnx.file import load_file, one_line
-from hwgen.readers.onnx.operators import STANDARD_DOMAINS
-from hwgen.readers.onnx.protos import operation_of, proto_of
+from hwgen.readers.onnx.protos import STANDARD_DOMAINS, operation_of, proto_of
 from hwgen.readers.tflite.conversion import as_onnx, is_tflite
 
 __all__ = ["SMALL", "Preparation", "Source", "malformed"]

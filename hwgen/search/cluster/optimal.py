@@ -161,7 +161,7 @@ def search_cluster(
     layer, hardware
         What runs where; without a ``cluster`` in the hardware, the default one.
     objective
-        ``dram-bytes``, ``dram-time`` (`hwgen.model.dram.time`) or ``energy`` (`hwgen.model.energy`).
+        ``dram-bytes``, ``dram-time`` (`hwgen.model.dram.counts`) or ``energy`` (`hwgen.model.energy`).
     bits
         Widths of the elements; 8-bit operands and 32-bit sums if left out.
     min_utilisation

@@ -212,7 +212,7 @@ def _units(size, number, unit):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _time(above, marked, rows, of, price):  # type: ignore[no-untyped-def]
-    """Time of the DRAM, at the least, as `hwgen.model.dram.time` has it."""
+    """Time of the DRAM, at the least, as `hwgen.model.dram.counts` has it."""
     inputs, weights, rounds = _moved(above, marked, rows, of)
     input_runs, weight_runs, runs = _runs(above, marked, rows, of)
     partial, biases = of[RETURN_BYTES] // 2, WORD_BYTES * of[FILTERS]

@@ -21,16 +21,7 @@ from hwgen.ir.schedule import Bits
 from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.core.axes import channels, window
 
-__all__ = [
-    "OuterTables",
-    "constants",
-    "in_classes",
-    "outer_tables",
-    "steps_of",
-    "thinned",
-    "with_shares",
-    "worth_while",
-]
+__all__ = ["constants", "in_classes", "outer_tables", "steps_of", "thinned", "with_shares", "worth_while"]
 
 Ints = NDArray[np.int64]
 Steps = Callable[[int], Sequence[int]]

@@ -111,14 +111,7 @@ class Ranges(NamedTuple):
 
 
 def window(
-    extent: int,
-    kernel: int,
-    stride: int,
-    padding: int,
-    size: int,
-    width: int,
-    lanes: int = 1,
-    word: int = WORD_BYTES,
+    extent: int, kernel: int, stride: int, padding: int, size: int, width: int, lanes: int = 1, word: int = WORD_BYTES
 ) -> Window:
     """Tables of one image axis: ``extent`` outputs, ``size`` inputs of ``width`` bytes, ``lanes`` outputs at once.
 

@@ -26,7 +26,6 @@ from hwgen.search.core.space import Scale, Tables
 from hwgen.search.objectives.of_hwc import TRAFFIC, criteria
 
 __all__ = [
-    "CRITERIA",
     "FOUND",
     "Lists",
     "Problem",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.registers.loop_counts import loop_counts
+from hwgen.arch.registers.hwc import loop_counts
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
 

@@ -11,7 +11,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import memory_units
 from hwgen.arch.lanes import datapath
 from hwgen.arch.requantisation import record_bytes
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, Lanes, Ports
@@ -24,14 +24,12 @@ from hwgen.search.core.settings import ANY, Settings
 
 __all__ = [
     "IMPOSSIBLE",
-    "LARGEST_MAP",
     "Lines",
     "Scale",
     "Tables",
     "Target",
     "gathered",
     "runnable",
-    "scale_of",
     "steps_allowed",
     "sum_words",
     "tables",
@@ -181,12 +179,7 @@ class Tables(NamedTuple):
     x_sum_words: Floats
 
 
-def tables(
-    layer: Layer,
-    bits: Bits,
-    target: Target,
-    caps: Mapping[ArrayName, int] | None = None,
-) -> Tables:
+def tables(layer: Layer, bits: Bits, target: Target, caps: Mapping[ArrayName, int] | None = None) -> Tables:
     """The tables of one layer; ``caps`` are given sizes of the three memories. Raises `InputError` for a huge map."""
     sizes = layer.extents
     for key, extent in (("output_height", sizes["y"]), ("output_width", sizes["x"])):

@@ -340,6 +340,5 @@ def _memories(hardware: Hardware) -> PerOperand:
 
 def _of_results(shared: Shared) -> _Choice:
     return _Choice(
-        shared.hardware,
-        tuple(_Option(float(result.total_bytes), 0.0, result.schedule) for result in shared.results),
+        shared.hardware, tuple(_Option(float(result.total_bytes), 0.0, result.schedule) for result in shared.results)
     )

@@ -18,14 +18,7 @@ from hwgen.ir.schedule import Bits, Marker, Schedule
 from hwgen.model.compiled import njit
 from hwgen.search.core.branch import memories
 from hwgen.search.core.nests import fixed_schedule
-from hwgen.search.core.orders import (
-    INPUT_STATES,
-    OUTPUT_STATES,
-    TILED,
-    WEIGHT_STATES,
-    FixedOrder,
-    fixed_order,
-)
+from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, TILED, WEIGHT_STATES, FixedOrder, fixed_order
 from hwgen.search.core.space import Tables, Target
 from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
 from hwgen.search.objectives.of_hwc import TRAFFIC, criteria
@@ -35,12 +28,7 @@ __all__ = ["CANONICAL", "Points", "order_from_text", "orders_for", "points", "sc
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-CANONICAL = (
-    "MYX[O]C[I]k[W]lmyxc",
-    "MYX[O]C[I]k[W]myxcl",
-    "MYX[O]C[IW]myxckl",
-    "M[W]X[I]Ymyx[O]ckl",
-)
+CANONICAL = ("MYX[O]C[I]k[W]lmyxc", "MYX[O]C[I]k[W]myxcl", "MYX[O]C[IW]myxckl", "M[W]X[I]Ymyx[O]ckl")
 """Orders as text: capitals are tile loops; operands in brackets are buffered at the next loop."""
 LARGE_ORDER, LARGE = "MC[W]X[I]Ymyx[O]ckl", 1 << 16
 """An order for budgets from `LARGE` bytes on, in place of the one without its loop over tiles of channels."""

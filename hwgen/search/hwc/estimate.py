@@ -84,7 +84,7 @@ class Waiting(NamedTuple):
     k_size, l_size, c_size : extents of k, l and c.
     c_lanes : lanes along c.
     weight_tile : kernel elements of a tile of W.
-    line_pitch, line_bytes : of weights in lines (`hwgen.arch.weights.lines`), from one channel lane to the next and
+    line_pitch, line_bytes : of weights in lines (`hwgen.arch.weights`), from one channel lane to the next and
         of a whole line in the memory; 0 where they are packed densely.
     weight_word : bytes that an access of the weights' port moves.
     fill_cycles : cycles to write a word.
@@ -145,28 +145,8 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, orders: Orders) -> Shape
     e, lanes = layer.extents, target.lanes
     width, word = bits.I // 8, target.ports.input_bytes
     along = {
-        "rows": (
-            e["y"],
-            e["k"],
-            layer.stride[0],
-            layer.padding[0],
-            layer.input_height,
-            width,
-            lanes.y,
-            i[2],
-            False,
-        ),
-        "columns": (
-            e["x"],
-            e["l"],
-            layer.stride[1],
-            layer.padding[1],
-            layer.input_width,
-            width,
-            lanes.x,
-            i[3],
-            True,
-        ),
+        "rows": (e["y"], e["k"], layer.stride[0], layer.padding[0], layer.input_height, width, lanes.y, i[2], False),
+        "columns": (e["x"], e["l"], layer.stride[1], layer.padding[1], layer.input_width, width, lanes.x, i[3], True),
     }
     windows = []
     for extent, kernel, stride, padding, size, bytes_, across, state, words in along.values():

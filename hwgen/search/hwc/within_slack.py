@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Schedule
 from hwgen.model.compiled import njit
-from hwgen.search.core.branch import (
-    Problem,
-    advance,
-    lists_of,
-    memories,
-    missing_bytes,
-    prepare,
-    problem,
-)
+from hwgen.search.core.branch import Problem, advance, lists_of, memories, missing_bytes, prepare, problem
 from hwgen.search.core.dominance import StepLists
 from hwgen.search.core.nests import fixed_schedule, free_schedule
 from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, TILED, WEIGHT_STATES, FixedOrder, Orders

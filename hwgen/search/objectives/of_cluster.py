@@ -17,8 +17,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.cluster.cluster_counts import predict_cluster
-from hwgen.model.dram.counts import dram_counts
-from hwgen.model.dram.time import dram_ticks
+from hwgen.model.dram.counts import dram_counts, dram_ticks
 from hwgen.model.energy import DevicePrices, device_energy, prices_of_memories
 
 __all__ = ["CLUSTER_OBJECTIVES", "CYCLES", "ClusterObjective", "cluster_objective"]
@@ -96,7 +95,7 @@ class Bytes(ClusterObjective):
 
 
 class Time(ClusterObjective):
-    """Time for which the DRAM is occupied (`hwgen.model.dram.time`). There is no bound for any nest."""
+    """Time for which the DRAM is occupied (`hwgen.model.dram.counts`). There is no bound for any nest."""
 
     name, unit = "dram-time", "cycles"
     timed = True

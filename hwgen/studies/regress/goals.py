@@ -40,7 +40,7 @@ NEAREST: dict[tuple[int, int, Kind], Goal] = {
 ``python -m benchmarks one_order`` computes the least traffic of all orders on all shapes of the lanes."""
 
 TRAFFIC_FIRST: dict[tuple[int, int, Kind], tuple[Lanes, float]] = {
-    (256, 1 << 16, "shared"): (Lanes(m=2, c=16, x=8), TRAFFIC_SLACK),
+    (256, 1 << 16, "shared"): (Lanes(m=2, c=16, x=8), TRAFFIC_SLACK)
 }
 """Goals by multipliers and bytes where the few loop orders that keep lanes busy miss the goal's traffic. All orders
 are searched there on the given lanes, for the fewest cycles within a slack of the least traffic; the utilisation is

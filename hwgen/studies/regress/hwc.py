@@ -44,11 +44,9 @@ __all__ = [
     "Outcome",
     "Regression",
     "Row",
-    "Spent",
     "build_rows",
     "expected_rows",
     "kept_configurations",
-    "perform",
     "rows_of",
     "simulate_row",
 ]

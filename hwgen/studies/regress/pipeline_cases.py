@@ -20,23 +20,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hwgen.arch.dram import DramPort
-from hwgen.ir.excerpt import excerpt, narrowed
+from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Edge, Graph, Span
 from hwgen.readers.layer_sets import load_layer_set
 
-__all__ = [
-    "CaseSize",
-    "Part",
-    "PipelineCase",
-    "full_size_cases",
-    "regression_cases",
-    "small_cases",
-    "whole_stack",
-]
+__all__ = ["CaseSize", "Part", "PipelineCase", "full_size_cases", "regression_cases", "small_cases", "whole_stack"]
 
 MACS = 512
 """Multipliers of the pipelines of the regression."""

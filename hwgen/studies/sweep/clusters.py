@@ -88,9 +88,6 @@ def predicted_cluster(schedule: Schedule, configuration: ClusterConfiguration) -
 def simulate_on_cluster(schedule: Schedule, configuration: ClusterConfiguration, seed: int) -> dict[str, Any]:
     """Run it and compare everything."""
     (result,) = cosimulate_clusters(
-        [schedule],
-        configuration.hardware,
-        seed=seed,
-        streams=[zlib.crc32(schedule.layer.name.encode())],
+        [schedule], configuration.hardware, seed=seed, streams=[zlib.crc32(schedule.layer.name.encode())]
     )
     return {**result.as_json(), "passed": result.passed}

@@ -133,10 +133,7 @@ class Sweep:
             rows = rows_of(plan)
             self._plans[configuration] = plan, rows
             self._outcome.documents |= documents_of(
-                self.question,
-                configuration,
-                (row.entry.schedule for row in rows),
-                hardware_of(configuration, rows),
+                self.question, configuration, (row.entry.schedule for row in rows), hardware_of(configuration, rows)
             )
             designs: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
             for row in rows:

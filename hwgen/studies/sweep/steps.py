@@ -30,9 +30,22 @@ from hwgen.synth.ecp5 import Device
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.toolchain import cache_room
 
-__all__ = ["LEDGER", "NOTES", "PERFORM", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest",
-           "curve_step", "key_of", "perform", "plan_step", "scaled", "simulate_step", "synthesise_step",
-           "told"]  # fmt: skip
+__all__ = [
+    "LEDGER",
+    "NOTES",
+    "PERFORM",
+    "build_step",
+    "cluster_plan_step",
+    "cluster_simulate_step",
+    "code_digest",
+    "curve_step",
+    "key_of",
+    "plan_step",
+    "scaled",
+    "simulate_step",
+    "synthesise_step",
+    "told",
+]
 
 AFTER_ALL_OTHERS = -1.0
 """Urgency of what takes so long that rows would wait for it: first they have what was simulated."""

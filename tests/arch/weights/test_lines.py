@@ -2,7 +2,7 @@
 
 import pytest
 
-from hwgen.arch.weights.lines import WeightLines
+from hwgen.arch.weights import WeightLines
 from hwgen.ir.lanes import Lanes
 
 

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.weights.packing import OrderedWeights, PackedWeights, pack_weights, packed_size
+from hwgen.arch.weights import OrderedWeights, PackedWeights, pack_weights, packed_size
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
 from hwgen.ir.level import TCDM

@@ -144,8 +144,7 @@ def results(answer: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "number",
-    [one if one == SIMULATED else pytest.param(one, marks=pytest.mark.nightly) for one in range(SETS)],
+    "number", [one if one == SIMULATED else pytest.param(one, marks=pytest.mark.nightly) for one in range(SETS)]
 )
 def test_outputs_and_counts_are_those_of_cosim(run: Run, tmp_path: Path, number: int) -> None:
     work = written(number, tmp_path)

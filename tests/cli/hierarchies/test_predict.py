@@ -110,10 +110,7 @@ def test_needs_above_the_bytes_of_a_level(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (
-            ["--hierarchy", "nowhere"],
-            ["nowhere: expected a file or one of the built-in hierarchies: diannao,"],
-        ),
+        (["--hierarchy", "nowhere"], ["nowhere: expected a file or one of the built-in hierarchies: diannao,"]),
         (["--hierarchy", "diannao", "--hardware", "hwc"], ["--hardware: not with --hierarchy"]),
         (["--hierarchy", "diannao", "--macs", "4"], ["--macs: not with --hierarchy"]),
         (["--fills"], ["--fills: expected with --hierarchy"]),

@@ -20,12 +20,7 @@ finally:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "needed"),
-    [
-        ("--help", ()),
-        ("layers lenet", ()),
-        ("predict --help", ("numba", "numpy")),
-    ],
+    ("arguments", "needed"), [("--help", ()), ("layers lenet", ()), ("predict --help", ("numba", "numpy"))]
 )
 def test_nothing_heavy_is_imported_in_vain(arguments: str, needed: tuple[str, ...]) -> None:
     program = [sys.executable, "-c", PROGRAM, *arguments.split()]

@@ -12,10 +12,7 @@ from hwgen.arch.dram import Dram
 from tests.cosim.dma.axi import run_on_bus
 from tests.random.descriptors import RINGS, dram_counts, random_descriptor, random_memories
 
-pytestmark = [
-    pytest.mark.icarus,
-    pytest.mark.usefixtures("icarus"),
-]
+pytestmark = [pytest.mark.icarus, pytest.mark.usefixtures("icarus")]
 
 
 def short_ones(random: Random, count: int, *, loads: bool) -> list[Descriptor]:

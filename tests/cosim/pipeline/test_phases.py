@@ -8,8 +8,8 @@ from cosim.pipeline.data import NetworkData, random_network_data
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.golden.network import execute
 from hwgen.golden.phases import data_in_phases, in_phases
+from hwgen.ir.excerpt import at_resolution
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.studies.regress.pipeline_cases import whole_stack
 

@@ -62,11 +62,7 @@ def _check_holes(port: Port, registers: list[RegNode]) -> None:
 
 
 def _check_field(
-    port: Port,
-    bank: AddrmapNode,
-    register: RegNode,
-    field: FieldNode,
-    set_flags: Callable[[int], None] | None,
+    port: Port, bank: AddrmapNode, register: RegNode, field: FieldNode, set_flags: Callable[[int], None] | None
 ) -> None:
     path = field.get_path()
     if field.get_property("sw") is AccessType.r:

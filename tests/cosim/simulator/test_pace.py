@@ -20,8 +20,7 @@ def test_every_pace_is_of_a_simulator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cycles", "chosen"),
-    [(1e4, "verilator"), (5e6, "verilator_fast"), (4e7, "verilator_profiled")],
+    ("cycles", "chosen"), [(1e4, "verilator"), (5e6, "verilator_fast"), (4e7, "verilator_profiled")]
 )
 def test_longer_runs_of_an_hwc_have_a_build_that_takes_longer(cycles: float, chosen: str) -> None:
     paces = {name: pace for name, pace in hwc_paces(16).items() if name != "icarus"}

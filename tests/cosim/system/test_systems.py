@@ -16,10 +16,10 @@ from cosim.device.judge import judge
 from cosim.simulator.verilator import FastVerilator
 from cosim.system.model import load_system, system_device
 from cosim.system.results import SystemTask, cosimulate_systems, prepare_system
+from hwgen.arch.cluster import SystemParameters
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.control import error_of
 from hwgen.arch.registers.errors import ClusterError, DmaError
-from hwgen.arch.system import SystemParameters
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.system.shares import Partition

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.cluster import ClusterParameters, SystemParameters
 from hwgen.arch.layout import Region
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.arch.registers.vector import vector_registers
-from hwgen.arch.system import SystemParameters
 from hwgen.export.driver.files import driver_files
 from hwgen.export.driver.programs import REGIONS, Write, c_bytes, c_program, c_programs, c_tiles
 from hwgen.export.registers.files import register_files

@@ -71,10 +71,7 @@ def test_a_read_that_is_refused_leaves_the_status() -> None:
 
 @pytest.mark.parametrize(
     ("transfer", "error"),
-    [
-        (("cycles", 1), ClusterError.READ_ONLY_REGISTER),
-        (("ring_i_end", 1 << 31), ClusterError.VALUE_TOO_WIDE),
-    ],
+    [(("cycles", 1), ClusterError.READ_ONLY_REGISTER), (("ring_i_end", 1 << 31), ClusterError.VALUE_TOO_WIDE)],
 )
 def test_what_is_refused_is_an_error_and_leaves_its_address(
     transfer: tuple[str | int, int | None], error: ClusterError

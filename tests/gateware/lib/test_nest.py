@@ -12,7 +12,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Module, Value
 from amaranth.sim import Simulator
 
-from hwgen.arch.registers.loop_counts import loop_counts
+from hwgen.arch.registers.hwc import loop_counts
 from hwgen.gateware.lib.nest import LevelRegister, LoopNest, SteppedValue
 
 Position = tuple[tuple[int, int], ...]

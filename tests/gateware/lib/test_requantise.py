@@ -10,8 +10,7 @@ from amaranth.sim import Simulator
 
 from hwgen.gateware.lib.requantise import Requantise
 from hwgen.golden.requantisation import requantise
-from hwgen.ir.requantisation import Requantisation
-from hwgen.ir.rounding import ROUNDINGS
+from hwgen.ir.requantisation import ROUNDINGS, Requantisation
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)

@@ -13,8 +13,7 @@ from amaranth.sim import Simulator
 from hwgen.gateware.lib.rounding import beyond
 from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling, below_half
 from hwgen.golden.requantisation import requantise
-from hwgen.ir.requantisation import Requantisation, Scale
-from hwgen.ir.rounding import ROUNDINGS
+from hwgen.ir.requantisation import ROUNDINGS, Requantisation, Scale
 
 Case = tuple[int, int, Requantisation]
 

@@ -18,8 +18,7 @@ from hwgen.arch.vector.job import VectorJob
 from hwgen.arch.vector.shape import NARROW, VectorShape
 from hwgen.gateware.vector.unit import VectorUnit
 from hwgen.ir.counts import Access
-from hwgen.model.vector.access import VectorAccess, vector_access
-from hwgen.model.vector.cycles import vector_cycles
+from hwgen.model.vector.cycles import VectorAccess, vector_access, vector_cycles
 from hwgen.model.vector.walk import walk_vector
 
 BITS, SIZE = 12, 1 << 12
@@ -30,11 +29,7 @@ class Bench:
     """A unit whose ports lead to one memory of bytes that answers in the next cycle."""
 
     def __init__(
-        self,
-        memory: np.ndarray,
-        stalls: Random | None = None,
-        fails: int | None = None,
-        shape: VectorShape = NARROW,
+        self, memory: np.ndarray, stalls: Random | None = None, fails: int | None = None, shape: VectorShape = NARROW
     ) -> None:
         self.size = shape.word_bytes
         self.memory, self.stalls, self.fails = memory, stalls, fails

@@ -78,15 +78,9 @@ REJECTED = [
     (changed("format", 2), "h.yaml: format: expected 1, got 2"),
     (changed("name", None), "h.yaml: name: missing key"),
     (changed("levels", []), "h.yaml: levels: expected at least 1 items, got []"),
-    (
-        changed("levels.0.bytes", 1),
-        "h.yaml: levels: dram: bytes: expected none: the outermost level",
-    ),
+    (changed("levels.0.bytes", 1), "h.yaml: levels: dram: bytes: expected none: the outermost level"),
     (changed("levels.1.bytes", None), "h.yaml: levels: sram: bytes: missing key (only the outermost level has no"),
-    (
-        changed("levels.2.bytes", 36864),
-        "h.yaml: levels: reg: bytes: expected less than the 36864 of the level",
-    ),
+    (changed("levels.2.bytes", 36864), "h.yaml: levels: reg: bytes: expected less than the 36864 of the level"),
     (changed("levels.2.bytes", 1 << 20), "h.yaml: levels: reg: bytes: expected less than the 36864 of the level"),
     (
         changed("levels.2.bytes", {"I": 36864}),
@@ -161,10 +155,7 @@ def test_levels_at_one_loop_have_no_order() -> None:
 @pytest.mark.parametrize(
     ("nest", "message"),
     [
-        (
-            [{"buffer": {"l2": "I"}}, *INNER],
-            "s.yaml: nest: buffer: expected sram or reg, the levels of small",
-        ),
+        ([{"buffer": {"l2": "I"}}, *INNER], "s.yaml: nest: buffer: expected sram or reg, the levels of small"),
         ([{"buffer": "I"}, *INNER], "s.yaml: nest: buffer: expected sram or reg, the levels of small"),
         ([{"buffer": {"dram": "I"}}, *INNER], "s.yaml: nest: buffer: expected sram or reg, the levels of small"),
         (

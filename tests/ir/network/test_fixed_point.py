@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.ir.network.fixed_point import Factor, average, equal_scale
-from hwgen.ir.requantisation import Scale
-from hwgen.ir.rounding import HALF_UP, ROUNDINGS, moved
+from hwgen.ir.requantisation import HALF_UP, ROUNDINGS, Scale, moved
 
 
 def away(value: Fraction) -> int:

@@ -148,7 +148,7 @@ def joined(runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 LOCAL: list[dict[str, Any]] = [
-    *({"x": 16}, {"buffer": "O"}, {"c": 1}, {"buffer": ["I", "W"]}, {"y": 1}, {"k": 1}, {"m": 1}, {"l": 1}),
+    *({"x": 16}, {"buffer": "O"}, {"c": 1}, {"buffer": ["I", "W"]}, {"y": 1}, {"k": 1}, {"m": 1}, {"l": 1})
 ]
 IN_TCDM = {"buffer": {"tcdm": ["I", "W", "O"]}}
 HALVES = {"buffer": {"tcdm": ["I", "W", "O"], "double": "halves"}}

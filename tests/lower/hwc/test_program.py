@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.arch.layout import layout_of
-from hwgen.arch.weights.packing import pack_weights
+from hwgen.arch.weights import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Ports

@@ -9,9 +9,8 @@ import pytest
 
 from cosim.pipeline.data import NetworkData, random_network_data
 from hwgen.ir.document import InputError
-from hwgen.ir.excerpt import excerpt, narrowed
+from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution

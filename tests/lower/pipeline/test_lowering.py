@@ -9,9 +9,8 @@ from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import ConvStage, JoinStage
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
-from hwgen.ir.excerpt import excerpt, narrowed
+from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.lanes import Lanes, choose_lanes, narrowest_beat
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineProgram

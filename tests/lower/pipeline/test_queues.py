@@ -4,8 +4,7 @@ import numpy as np
 
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import ConvStage, MapParameters, PipelineParameters
-from hwgen.ir.excerpt import excerpt
-from hwgen.ir.resolution import at_resolution
+from hwgen.ir.excerpt import at_resolution, excerpt
 from hwgen.lower.pipeline.cycles import predict_tile, service_order
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.queues import with_queues

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hwgen.ir.document import InputError, dump_yaml
-from hwgen.ir.resolution import at_resolution
+from hwgen.ir.excerpt import at_resolution
 from hwgen.lower.pipeline.solution import is_solution, read_solution, solution_from_data
 from hwgen.model.pipeline.graph import Graph
 from hwgen.readers.layer_sets import load_layer_set

@@ -15,7 +15,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.model.area.assumed import USUAL_ORDER, assumed_buffers, hwc_of
 from hwgen.model.area.estimate import coefficients, estimated_area, estimated_hwc
-from hwgen.model.area.hwc_terms import widths
+from hwgen.model.area.terms import widths
 
 ROWS = list(read_rows(TABLE).values())
 HWC = HwcParameters(tuple("myxcklmyx"), 4, 5, 3, 1024, 512, 2560, lanes=Lanes(m=4, c=4), bias_words=64)

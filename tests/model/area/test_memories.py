@@ -2,13 +2,10 @@
 
 import pytest
 
-from hwgen.model.area.memories import MemoryCells, asynchronous, synchronous
+from hwgen.model.area.terms import MemoryCells, asynchronous, synchronous
 
 
-@pytest.mark.parametrize(
-    ("words", "bits", "cells"),
-    [(16, 4, 1), (16, 5, 2), (17, 4, 2), (6, 30, 8), (64, 8, 8)],
-)
+@pytest.mark.parametrize(("words", "bits", "cells"), [(16, 4, 1), (16, 5, 2), (17, 4, 2), (6, 30, 8), (64, 8, 8)])
 def test_memories_in_luts(words: int, bits: int, cells: int) -> None:
     assert asynchronous(words, bits).lut_rams == cells
 
@@ -18,8 +15,7 @@ def test_rows_of_luts_are_chosen_from() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "bits", "blocks"),
-    [(64, 32, 1), (512, 36, 1), (513, 36, 2), (1024, 18, 1), (256, 72, 2), (48, 128, 4)],
+    ("words", "bits", "blocks"), [(64, 32, 1), (512, 36, 1), (513, 36, 2), (1024, 18, 1), (256, 72, 2), (48, 128, 4)]
 )
 def test_large_ones_become_block_rams(words: int, bits: int, blocks: int) -> None:
     found = synchronous(words, bits)

@@ -15,18 +15,7 @@ from hwgen.model.cluster.placement import place
 from hwgen.search.cluster.spreading import spreads_of
 from tests.random.nests import random_layer
 
-__all__ = [
-    "LANES",
-    "ORDER",
-    "TILED",
-    "cluster",
-    "conv",
-    "every_outer",
-    "every_schedule",
-    "fits",
-    "runs",
-    "small_layer",
-]
+__all__ = ["ORDER", "TILED", "cluster", "conv", "every_outer", "every_schedule", "runs", "small_layer"]
 
 Item = Loop | Marker
 TILED: tuple[Dim, ...] = ("m", "c", "y", "x")

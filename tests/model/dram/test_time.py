@@ -2,7 +2,7 @@
 
 from hwgen.arch.dram import TICKS, Dram
 from hwgen.ir.counts import Access, Counts
-from hwgen.model.dram.time import dram_ticks
+from hwgen.model.dram.counts import dram_ticks
 
 COUNTS = Counts(
     {

@@ -15,8 +15,8 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import LOOP_DIMS, Layer
 from hwgen.ir.schedule import ARRAYS, Bits
 from hwgen.model.nest.bounds import bounds, communication_bound, compulsory, work_of
-from hwgen.model.nest.iterations import Tile, whole
 from hwgen.model.nest.one_level import predict
+from hwgen.model.nest.ranges import Tile, whole
 from hwgen.search.core.optimal import search
 from tests.oracles.nest_walk import touched_of, walk
 from tests.random.nests import cases, random_bits, random_layer

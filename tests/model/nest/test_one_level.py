@@ -15,8 +15,8 @@ from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.nest.biases import bias_depth, biases_kept
-from hwgen.model.nest.iterations import tiles, whole
 from hwgen.model.nest.one_level import PerOperand, allocation, predict
+from hwgen.model.nest.ranges import tiles, whole
 from tests.oracles.nest_walk import walk
 from tests.random.nests import cases, random_layer, random_schedule, schedules
 

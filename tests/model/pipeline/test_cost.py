@@ -5,8 +5,8 @@ import random
 import pytest
 
 from hwgen.ir.document import InputError
+from hwgen.ir.excerpt import at_resolution
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.model.pipeline.cost import Stack, Traffic, boundaries, layer_by_layer, stack_cost
 from hwgen.model.pipeline.graph import Edge, FeatureMap, Graph, Span
 from hwgen.readers.layer_sets import load_layer_set

@@ -141,8 +141,7 @@ def in_nest(layer: str, moved: int, busy: float = 0.8, nest: int = 0, division: 
 
 
 @pytest.mark.parametrize(
-    ("hwce", "found"),
-    [(1400, "reproduced in another reading"), (1480, "exceeded"), (1320, "not reproduced")],
+    ("hwce", "found"), [(1400, "reproduced in another reading"), (1480, "exceeded"), (1320, "not reproduced")]
 )
 def test_the_largest_ratio_is_judged_in_each_nest(hwce: int, found: str) -> None:
     pairs = [engine("vgg_1", hwce, 50), engine("vgg_2", 500, 50), engine("p", 9000, 50, pointwise=True)]

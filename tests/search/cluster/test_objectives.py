@@ -15,7 +15,7 @@ from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.cluster_counts import dram_bytes, predict_cluster
 from hwgen.model.dram import counts as dram
-from hwgen.model.dram.time import dram_ticks
+from hwgen.model.dram.counts import dram_ticks
 from hwgen.model.energy import device_energy, prices_of_memories
 from hwgen.model.nest.one_level import predict
 from hwgen.search.cluster.lower_bound import floor_of

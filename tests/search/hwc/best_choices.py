@@ -73,12 +73,7 @@ def best_order(
 
 
 def best_lanes(
-    layer: Layer,
-    buffer_bytes: int,
-    lanes: int = 16,
-    objective: str = "cycles",
-    *,
-    bits: Bits | None = None,
+    layer: Layer, buffer_bytes: int, lanes: int = 16, objective: str = "cycles", *, bits: Bits | None = None
 ) -> Result:
     """The best schedule over all shapes of the lanes; of equal ones, that of the first shape (along x).
 

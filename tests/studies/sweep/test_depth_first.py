@@ -10,10 +10,9 @@ import pytest
 
 from hwgen.arch.dram import DramPort
 from hwgen.ir.document import InputError, dump_yaml
-from hwgen.ir.excerpt import excerpt, narrowed
+from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.hardware import Dram
 from hwgen.ir.layer_set import Network
-from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.solution import read_solution
 from hwgen.model.pipeline.graph import Graph
 from hwgen.readers.layer_sets import load_layer_set

@@ -8,9 +8,8 @@ import pytest
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import ALONG_X, HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
-from hwgen.ir.excerpt import excerpt, narrowed
+from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.hardware import Cluster
-from hwgen.ir.resolution import at_resolution
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.studies.regress.plans import Configuration
 from hwgen.studies.sweep.clusters import ClusterConfiguration

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hwgen.arch.bus import SUM_BYTES
-from hwgen.arch.pipeline.checks import check_divides
+from hwgen.arch.pipeline.maps import check_divides
 from hwgen.arch.pipeline.stage import SUM_SETTINGS, Maps, MemorySize, Setting, WindowStage
 
 __all__ = ["BIAS_BYTES", "ConvStage"]

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.pipeline.checks import check_divides, check_equal, check_range
-from hwgen.arch.pipeline.maps import MOST_BEAT, MOST_QUEUE
+from hwgen.arch.pipeline.maps import MOST_BEAT, MOST_QUEUE, check_divides, check_equal, check_range
 from hwgen.arch.pipeline.stage import SUM_SETTINGS, Maps, Operand, Setting, Stage
 
 __all__ = ["JoinKind", "JoinStage"]

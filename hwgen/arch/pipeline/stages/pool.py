@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from hwgen.arch.pipeline.checks import check_divides, check_equal
+from hwgen.arch.pipeline.maps import check_divides, check_equal
 from hwgen.arch.pipeline.stage import OUTPUT_SETTINGS, Maps, Setting, SingleMapStage, WindowStage
 
 __all__ = ["AVERAGE_SHIFT_BITS", "MULTIPLIER_BITS", "GlobalPoolStage", "PoolKind", "PoolStage"]

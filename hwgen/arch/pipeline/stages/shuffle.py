@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hwgen.arch.pipeline.checks import check_equal, check_range
-from hwgen.arch.pipeline.maps import MOST_LINE
+from hwgen.arch.pipeline.maps import MOST_LINE, check_equal, check_range
 from hwgen.arch.pipeline.stage import Maps, MemorySize, Setting, SingleMapStage, Stage
 
 __all__ = ["ShuffleStage"]

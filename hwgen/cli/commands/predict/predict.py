@@ -20,8 +20,7 @@ from hwgen.cli.workload import FillsOption, HierarchyOption, ResidentOption
 __all__ = ["Schedules", "predict"]
 
 Schedules = Annotated[
-    list[str],
-    typer.Argument(metavar="SCHEDULE...", help="Schedule files, folders of them, or one quantised model."),
+    list[str], typer.Argument(metavar="SCHEDULE...", help="Schedule files, folders of them, or one quantised model.")
 ]
 Machines = Annotated[
     str | None,

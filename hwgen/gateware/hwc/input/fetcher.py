@@ -225,19 +225,11 @@ class InputFetcher(wiring.Component):
             with m.If(~begin.loads & ~line.last_word):
                 m.d.sync += [line.words_left.eq(line.words_left - 1), *to_word]
             with m.Elif(~begin.loads & ~line.last_line):
-                m.d.sync += [
-                    tile.channels_left.eq(tile.channels_left - 1),
-                    line.address.eq(begin.address),
-                    *to_line,
-                ]
+                m.d.sync += [tile.channels_left.eq(tile.channels_left - 1), line.address.eq(begin.address), *to_line]
                 if line.channel_lane is not None:
                     m.d.sync += [line.channel_lane.eq(self._following_lane(line)), line.begin.eq(line_begin)]
             with m.Else():
-                m.d.sync += [
-                    tile.channels_left.eq(begin.channels),
-                    line.address.eq(begin.address),
-                    *to_row,
-                ]
+                m.d.sync += [tile.channels_left.eq(begin.channels), line.address.eq(begin.address), *to_row]
                 if line.channel_lane is not None:
                     m.d.sync += [line.channel_lane.eq(0), line.begin.eq(0)]
                 with m.If(begin.loads & ~(self.i_tile.valid & self.i_tile.fetches)):

@@ -149,10 +149,7 @@ class InputFill(wiring.Component):
         with m.If(placed.enable.any()):
             element = placed.line + bytes_in_ring(p, self, quotient) + base
             wrapped = placed.line + bytes_in_ring(p, self, quotient) + base - elements
-            m.d.sync += [
-                first.eq(placed.first),
-                self.address.eq(Mux(wrapped < 0, element, wrapped)),
-            ]
+            m.d.sync += [first.eq(placed.first), self.address.eq(Mux(wrapped < 0, element, wrapped))]
             if p.lanes.c > 1:
                 m.d.sync += self.channel_lane.eq(placed.channel_lane)
         return enable, first

@@ -28,10 +28,7 @@ class _Product:
     def __init__(self, m: Module, numbers: int, sizes: int) -> None:
         self._a, self._b, self.value = Signal(numbers), Signal(sizes), Signal(32)
         self._above = Signal(32 - FACTOR_BITS)
-        m.d.sync += [
-            self.value.eq(self._a * self._b[:FACTOR_BITS]),
-            self._above.eq(self._a * self._b[FACTOR_BITS:]),
-        ]
+        m.d.sync += [self.value.eq(self._a * self._b[:FACTOR_BITS]), self._above.eq(self._a * self._b[FACTOR_BITS:])]
 
     @property
     def whole(self) -> Value:
@@ -289,13 +286,7 @@ class InputPlacer(wiring.Component):
         return address
 
     def _multiply(
-        self,
-        m: Module,
-        rows: TileRows,
-        columns: TileColumns,
-        product: _Product,
-        ring: _Ring,
-        address: "_Address",
+        self, m: Module, rows: TileRows, columns: TileColumns, product: _Product, ring: _Ring, address: "_Address"
     ) -> None:
         """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
         settings, tile = self.settings, self._tile
@@ -331,10 +322,7 @@ class InputPlacer(wiring.Component):
             with m.If(~skips):
                 m.d.comb += address.adds_product.eq(1)
             with m.Else():
-                m.d.sync += [
-                    ring.drop.eq(ring.drop - product.value),
-                    live.eq(self._if_slid(live, product.value)),
-                ]
+                m.d.sync += [ring.drop.eq(ring.drop - product.value), live.eq(self._if_slid(live, product.value))]
             m.d.sync += [tile.slot.eq(write), ring.grows.eq(1)]
             m.next = "Offer"
             with m.If(slabs > settings.input_slabs):

@@ -137,13 +137,7 @@ class OutputStream(wiring.Component):
         return m
 
     def _drain(
-        self,
-        m: Module,
-        port: VectorPort,
-        drain: DrainedVectors,
-        unloading: Signal,
-        wants_load: Value,
-        keeps: Value,
+        self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal, wants_load: Value, keeps: Value
     ) -> None:
         """Ask for the next vector of a tile that has ended; store it when it comes and the port is free."""
         move = port.i_move
@@ -191,11 +185,7 @@ class OutputStream(wiring.Component):
                 move.steps.eq(drain.steps),
             ]
         with m.If(taken):
-            m.d.comb += [
-                port.start.eq(1),
-                drain.taken.eq(1),
-                self.drained.eq(drain.ends_tile),
-            ]
+            m.d.comb += [port.start.eq(1), drain.taken.eq(1), self.drained.eq(drain.ends_tile)]
             m.d.sync += self.unloaded.eq(drain.index_after)
             with m.If(drain.ends_channels):
                 m.d.sync += has_biases.eq(0)

@@ -180,10 +180,7 @@ class Leaving:
             else self._outputs
             for b in range(WORD_BYTES)
         ]
-        m.d.comb += [
-            word.eq(self._value if p.loads_sums else 0),
-            stays.eq(_bytes(self._before, old, turned)),
-        ]
+        m.d.comb += [word.eq(self._value if p.loads_sums else 0), stays.eq(_bytes(self._before, old, turned))]
         if p.wide:
             with m.If(self._halves):
                 m.d.comb += [
@@ -215,12 +212,7 @@ class Leaving:
             shape=8 * WAITING_BYTES, depth=shape.m * shape.y, init=[], attrs=IN_LUTS
         )
         write, read = waiting.write_port(), waiting.read_port(domain="comb")
-        m.d.comb += [
-            write.en.eq(writes),
-            write.addr.eq(self._line),
-            write.data.eq(stays),
-            read.addr.eq(self._line),
-        ]
+        m.d.comb += [write.en.eq(writes), write.addr.eq(self._line), write.data.eq(stays), read.addr.eq(self._line)]
         return read.data
 
     def _pack(self, m: Module, step: Step, enabled: Value, goes: Value) -> _Word:

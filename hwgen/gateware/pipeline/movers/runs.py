@@ -227,11 +227,7 @@ class OrderedRuns(wiring.Component):
         address, size, pitch = (Signal(32, name=f"{name}_of_{number}") for name in ("address", "bytes", "pitch"))
         left = Signal(LINES_BITS, name=f"left_{number}")
         chosen, ready = self.i_order.payload == number, Signal(name=f"ready_{number}")
-        m.d.comb += [
-            ready.eq(1),
-            port("done").eq(left == 0),
-            port("empty").eq(port("begin") & (port("bytes") == 0)),
-        ]
+        m.d.comb += [ready.eq(1), port("done").eq(left == 0), port("empty").eq(port("begin") & (port("bytes") == 0))]
         if number in self._waits:
             m.submodules[f"lead_{number}"] = lead = _Lead(tile_before=True)
             m.d.comb += [
@@ -278,10 +274,7 @@ class BurstCutter(wiring.Component):
     def __init__(self, parameters: MoverParameters) -> None:
         self.parameters = parameters
         super().__init__(
-            {
-                "i_run": In(stream.Signature(Run)),
-                "o_burst": Out(stream.Signature(run_burst_layout(parameters))),
-            }
+            {"i_run": In(stream.Signature(Run)), "o_burst": Out(stream.Signature(run_burst_layout(parameters)))}
         )
 
     def elaborate(self, _platform: object) -> Module:

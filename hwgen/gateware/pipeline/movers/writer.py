@@ -108,10 +108,7 @@ class Packer(wiring.Component):
             self.i_beat.ready.eq((left != 0) & (base < self.parameters.beat_bytes)),
             comes.eq(self.i_beat.valid & self.i_beat.ready),
         ]
-        m.d.sync += [
-            held.eq(rest | Mux(comes, used << (base << 3), 0)),
-            level.eq(base + Mux(comes, count, 0)),
-        ]
+        m.d.sync += [held.eq(rest | Mux(comes, used << (base << 3), 0)), level.eq(base + Mux(comes, count, 0))]
         with m.If(comes):
             m.d.sync += left.eq(Mux(left <= count, 0, left - count))
 

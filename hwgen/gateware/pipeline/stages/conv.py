@@ -114,10 +114,7 @@ class Convolution(StageComponent):
         connect(m, flipped(self.o_pixel), collect.o_pixel)
         connect_reader(m, self, reader, collect.go)
         go, issue, multiply = collect.go, reader.issue, reader.step
-        m.d.comb += [
-            store.weight_enable.eq(go & issue.valid),
-            store.weight_address.eq(issue.step),
-        ]
+        m.d.comb += [store.weight_enable.eq(go & issue.valid), store.weight_address.eq(issue.step)]
         products = self._products(m, reader.tap, multiply.pad, store.weight_data, shared)
 
         # Add.

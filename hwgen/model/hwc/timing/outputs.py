@@ -3,14 +3,7 @@
 import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.latency import (
-    BIAS_KEPT,
-    NEXT_BIASES,
-    PORT_ISSUE,
-    REQUEST_TO_ANSWER,
-    ROW_ADDRESS,
-    TILES_LOADED_AHEAD,
-)
+from hwgen.arch.latency import BIAS_KEPT, NEXT_BIASES, PORT_ISSUE, REQUEST_TO_ANSWER, ROW_ADDRESS, TILES_LOADED_AHEAD
 from hwgen.model.compiled import inner_unchecked
 from hwgen.model.hwc.timing.state import (
     L_AHEAD,

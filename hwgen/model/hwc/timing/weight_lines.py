@@ -12,7 +12,7 @@ M, C, Y, X = range(4)
 
 @inner_unchecked
 def _words(word, pitch, element, outputs, channels):  # type: ignore[no-untyped-def]
-    """Words that a line of ``outputs`` times ``channels`` weights is fetched with; see `hwgen.arch.weights.lines`."""
+    """Words that a line of ``outputs`` times ``channels`` weights is fetched with; see `hwgen.arch.weights`."""
     if pitch < word:
         return -(-channels * pitch // word)
     return channels * -(-outputs * element // word)

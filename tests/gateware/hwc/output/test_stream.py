@@ -11,7 +11,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.loop_counts import loop_counts
+from hwgen.arch.registers.hwc import loop_counts
 from hwgen.arch.requantisation import bias_records, scaled_values
 from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.golden.requantisation import requantise

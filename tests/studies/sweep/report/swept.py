@@ -6,11 +6,10 @@ from typing import Any
 
 from hwgen.arch.hwc import ALONG_X
 from hwgen.ir.document import dump_yaml
-from hwgen.ir.excerpt import excerpt, narrowed
+from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.resolution import at_resolution
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.hwc.cycles import predicted_cycles

@@ -1,21 +1,121 @@
-"""What the blocks of an HWC are made of: the terms that its area is a sum of, with coefficients that are fitted.
+"""The terms that the area of hardware is a sum of, block by block, and its memories as Yosys maps them on an ECP5.
 
 Each block has terms of its own. A term is a number of things that Yosys makes cells of: bits of a counter, bits that
-a multiplexer chooses from, adders. Multipliers and memories need no coefficients: they are known.
+a multiplexer chooses from, adders. Multipliers and memories need no coefficients: they are known. A memory is 16
+words of 4 bits in LUTs, or block RAM of 18 Kibit.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from math import log2
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import WORKING_QUEUES
+from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DmaParameters
 from hwgen.arch.hwc import OUTPUT_DIMS, WEIGHT_DIMS, HwcParameters
 from hwgen.arch.lanes import FEW_LINES, spreads
-from hwgen.arch.registers.hwc import PLACES, setting_widths
-from hwgen.arch.registers.loop_counts import same_outside
-from hwgen.model.area.memories import MemoryCells, asynchronous, synchronous
-from hwgen.model.area.structure import Structure, Terms
+from hwgen.arch.registers.hwc import PLACES, same_outside, setting_widths
+from hwgen.arch.vector.shape import VectorShape
 
-__all__ = ["BLOCKS", "bits", "hwc_structure", "widths"]
+__all__ = [
+    "QUANTITIES",
+    "MemoryCells",
+    "Structure",
+    "Terms",
+    "asynchronous",
+    "cluster_structure",
+    "dma_structure",
+    "hwc_structure",
+    "synchronous",
+    "vector_structure",
+    "widths",
+]
+
+
+QUANTITIES = ("luts", "flip_flops", "lut_rams")
+"""What coefficients are fitted for: LUT4 without those of memories, flip-flops, and memories of 16 words of 4 bits
+beside those that are known."""
+
+Terms = Mapping[str, float]
+"""Numbers of things that Yosys makes cells of, by what they are called: bits of counters, bits that a multiplexer
+chooses from, adders."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The structure of a device.
+
+    Members
+    -------
+    terms : by block.
+    lut_rams, block_rams, dsps : cells that follow from its parameters.
+    """
+
+    terms: Mapping[str, Terms]
+    lut_rams: int = 0
+    block_rams: int = 0
+    dsps: int = 0
+
+
+# --- memories ---
+
+LUT_WORDS, LUT_BITS = 16, 4
+"""Words and bits of a memory in LUTs (TRELLIS_DPR16X4)."""
+BLOCK_WORDS, BLOCK_WIDTH = 512, 36
+"""Words and bits of a block RAM (PDPW16KD) at its widest."""
+BLOCK_BITS = BLOCK_WORDS * BLOCK_WIDTH
+LUT_COST = 4
+BLOCK_COST = 32 * LUT_COST
+"""Costs of the two by which ``memory_libmap`` chooses, as the files of ``synth_ecp5`` state them."""
+CHOICE, EMULATED = 0.5, 1.0
+"""The cost of a bit that is chosen among rows of memories in LUTs, and of a bit of a synchronous read made of an
+asynchronous one: factors of ``memory_libmap``."""
+
+
+@dataclass(frozen=True)
+class MemoryCells:
+    """What a memory takes.
+
+    Members
+    -------
+    lut_rams, block_rams : cells.
+    chosen : bits of the answer times rows of memories in LUTs beside the first: what multiplexers choose from.
+    rows : memories in LUTs that are stacked to the depth.
+    held : bits of registers that hold an answer which is read synchronously.
+    """
+
+    lut_rams: int = 0
+    block_rams: int = 0
+    chosen: int = 0
+    rows: int = 0
+    held: int = 0
+
+
+def asynchronous(words: int, bits: int) -> MemoryCells:
+    """A memory that answers in the same cycle: always in LUTs."""
+    rows = -(-words // LUT_WORDS)
+    return MemoryCells(lut_rams=rows * -(-bits // LUT_BITS), chosen=bits * (rows - 1), rows=rows)
+
+
+def synchronous(words: int, bits: int, *, parts: int = 1, transparent: bool = False) -> MemoryCells:
+    """A memory that answers in the next cycle: whatever costs less.
+
+    Parameters
+    ----------
+    words, bits : its size.
+    parts : of a word that are written each for itself.
+    transparent : a read of what is written in the same cycle gives the new word.
+    """
+    luts = asynchronous(words, bits)
+    each = -(-bits // parts)
+    blocks = min(parts * -(-each // width) * -(-words // (BLOCK_BITS // BLOCK_WIDTH * BLOCK_WIDTH // width))
+                 for width in (36, 18, 9))  # fmt: skip
+    cost = LUT_COST * luts.lut_rams + CHOICE * luts.chosen + EMULATED * bits
+    if cost < BLOCK_COST * blocks + (EMULATED * bits if transparent else 0):
+        return MemoryCells(luts.lut_rams, 0, luts.chosen, luts.rows, bits)
+    return MemoryCells(block_rams=blocks)
+
 
 SCALE_BITS = 23
 """Bits of a multiplier, a shift and a way of rounding, in the second word of a channel's record."""
@@ -307,13 +407,7 @@ def _output(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -
 
 def _ports(p: HwcParameters) -> Terms:
     words = p.ports.input_bytes, p.ports.weight_bytes, p.ports.output_bytes
-    return {
-        "1": 1,
-        "enables": sum(words),
-        "data": words[2],
-        "in flight": p.in_flight,
-        "in a cluster": p.cluster,
-    }
+    return {"1": 1, "enables": sum(words), "data": words[2], "in flight": p.in_flight, "in a cluster": p.cluster}
 
 
 def _sequencer(p: HwcParameters) -> Terms:
@@ -337,3 +431,97 @@ def _sequencer(p: HwcParameters) -> Terms:
         "wide": p.wide,
         "in a cluster": p.cluster,
     }
+
+
+# --- what is around the HWCs of a cluster, and the vector unit ---
+
+CLUSTER_BLOCKS = ("interconnect", "queues", "dma", "vector")
+"""Blocks of a cluster beside its HWCs."""
+READERS = ("_i", "_w")
+"""How the names of masters end that never write; those of the DMA's store channel read alone, too."""
+
+
+def cluster_structure(p: ClusterParameters) -> Structure:
+    """The structure of what is around the HWCs: TCDM and interconnect, queues of commands, DMA, vector unit."""
+    dma = dma_structure(p.dma)
+    vector = vector_structure(p.vector_shape, p.dma.tcdm_address_bits) if p.vector else Structure({})
+    return Structure(
+        {"interconnect": _interconnect(p), "queues": _queues(p), **dma.terms, **vector.terms},
+        dma.lut_rams + vector.lut_rams,
+        _tcdm_block_rams(p) + len(WORKING_QUEUES) + dma.block_rams + vector.block_rams,
+        dma.dsps + vector.dsps,
+    )
+
+
+def dma_structure(p: DmaParameters) -> Structure:
+    """The structure of a DMA."""
+    program = synchronous(CHUNKS_AHEAD * CHUNK_BYTES // p.beat_bytes, p.axi_bits)
+    return Structure(
+        {
+            "dma": {
+                "1": 1,
+                "ports": p.ports,
+                "turns": p.beat_bytes * bits(p.beat_bytes),
+                "address": p.tcdm_address_bits,
+                "address, ports": p.tcdm_address_bits * p.ports,
+            }
+        },
+        block_rams=program.block_rams,
+        dsps=4,
+    )
+
+
+def vector_structure(shape: VectorShape, address_bits: int) -> Structure:
+    """The structure of a vector unit in a TCDM whose byte addresses have ``address_bits``."""
+    return Structure(
+        {
+            "vector": {
+                "1": 1,
+                "elements": shape.elements,
+                "wide": shape.wide,
+                "outputs": shape.outputs,
+                "strips": shape.has_strips * shape.elements,
+                "word": shape.word_bytes - WORD_BYTES,
+                "address": address_bits,
+            }
+        },
+        block_rams=shape.outputs if shape.word_bytes == WORD_BYTES else 0,  # tables, of which wide words are in LUTs
+        dsps=1 + 2 * shape.outputs,
+    )
+
+
+def _interconnect(p: ClusterParameters) -> Terms:
+    """Every master asks every bank, and hears from every bank."""
+    tcdm = p.tcdm
+    banks, words, line = tcdm.banks, tcdm.words_of, bits(max(2, tcdm.depth))
+    writers = sum(not name.endswith(READERS) and not name.startswith("store") for name in p.masters)
+    widths = sorted(set(words))
+    return {
+        "1": 1,
+        "banks": banks,
+        "masters": tcdm.masters,
+        "lines": banks * tcdm.masters * line,
+        "written": banks * writers * WORD_BITS,
+        "answers": banks * (tcdm.masters - writers / 2) * WORD_BITS,
+        "asked": banks * tcdm.masters,
+        "contests": sum(banks // width * tcdm.masters for width in widths),
+    }
+
+
+def _queues(p: ClusterParameters) -> Terms:
+    """Queues of commands, registers, and what lets HWCs read together."""
+    shared = p.multicast * p.hwcs
+    return {
+        "1": 1,
+        "units": p.units,
+        "masters": p.tcdm.masters,
+        "shared": shared,
+        "shared words": shared * (p.hwc.ports.I + p.hwc.ports.W) / WORD_BITS,
+        "shared pairs": shared * p.hwcs,
+    }
+
+
+def _tcdm_block_rams(p: ClusterParameters) -> int:
+    """Block RAMs of the TCDM, whose words are written byte by byte."""
+    depth = p.tcdm.depth
+    return p.tcdm.banks * (2 if depth <= 1 << 10 else 4 * -(-depth // (1 << 11)))

@@ -1,1 +1,0 @@
-"""Weights in the shared memory: in fetch order, densely or in lines."""
