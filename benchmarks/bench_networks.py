@@ -97,9 +97,8 @@ def _planned(graph: Graph, name: str, hosts: Collection[str]) -> bool:
     seconds = time.perf_counter() - started
     each = [forecast_of(plan, stretch) for stretch in plan.stretches]
     cycles, served = sum(one.cycles for one in each), sum(one.bytes for one in each)
-    here = {layer.node.name for layer in plan.layers}
-    macs, moved = graph.share(here)
-    others = {node.label for node in graph.nodes if node.name not in here and not isinstance(node, View)}
+    macs, moved = graph.share(plan.here)
+    others = {node.label for node in graph.nodes if node.name not in plan.here and not isinstance(node, View)}
     part = _roofline(plan) / cycles
     met = macs >= SHARE and part >= ROOFLINE[name] and seconds <= PLAN_SECONDS
     busy, energy = macs * graph.work().macs / (cycles * plan.lanes), sum(one.energy for one in each)

@@ -274,7 +274,7 @@ def _planned(model: Path, one: Candidate) -> Planned | str:
     except InputError as error:
         return str(error)
     possible = possible_placement(graph)
-    missing = sorted(possible.here - {layer.node.name for layer in plan.layers})
+    missing = sorted(possible.here - plan.here)
     if missing:
         return f"{missing[0]}: {plan.refused.get(missing[0], 'the host runs it')}"
     each = [forecast_of(plan, stretch) for stretch in plan.stretches]

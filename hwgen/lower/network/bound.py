@@ -12,6 +12,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Concatenation
 from hwgen.lower.network.cluster_plan import VECTOR_KINDS, require_vector_node
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
+from hwgen.lower.network.tables import with_tables
 from hwgen.model.cycle_bound import least_busy
 from hwgen.search.layer_forms import forms_of
 
@@ -27,6 +28,8 @@ class NetworkBound:
     """
 
     def __init__(self, graph: Graph) -> None:
+        found, _ = with_tables(graph)
+        graph = found if weighted(found) else graph
         self._layers: list[tuple[Layer, bool]] = []
         taken: set[str] = set()
         for node in weighted(graph):

@@ -35,11 +35,13 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.network.cluster_schedules import cluster_schedules
 from hwgen.lower.network.kept_schedules import KeptSchedules
+from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.order import NodeOrder, ordered, turns
 from hwgen.lower.network.parts import LayerPart, VectorPart
 from hwgen.lower.network.program import NetworkProgram
 from hwgen.lower.network.resident import Kept, KeptMaps, choose_kept, feature_map
 from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
+from hwgen.lower.network.tables import with_tables
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
 from hwgen.lower.vector.tasks import tasks_of
@@ -113,6 +115,7 @@ class ClusterPlan:
     rooms : of feature maps and partial sums in the DRAM.
     parameters : bytes of weights, biases, tables and constant maps, from address 0 on.
     size : bytes of the DRAM that are used.
+    stands_for : nodes of the network that run as one table, by its name; see `hwgen.lower.network.tables`.
     """
 
     hardware: Hardware
@@ -122,6 +125,13 @@ class ClusterPlan:
     rooms: Rooms
     parameters: NDArray[np.uint8]
     size: int
+    stands_for: Mapping[str, tuple[str, ...]]
+
+    @property
+    def here(self) -> frozenset[str]:
+        """The names of the network's nodes that the cluster runs."""
+        names = (layer.node.name for layer in self.layers)
+        return frozenset(one for name in names for one in self.stands_for.get(name, (name,)))
 
     @property
     def lanes(self) -> int:
@@ -163,6 +173,7 @@ def plan_cluster(
     Raises `InputError` for hardware that is not a cluster with scaled sums and given lanes, order and memories.
     """
     _require_one_cluster(hardware)
+    graph, stands_for = _tabulated(graph, hardware)
     schedules, refused = cluster_schedules(graph, hardware, progress)
     tables: dict[str, bytes] = {}
     if schedules:
@@ -204,7 +215,15 @@ def plan_cluster(
         stretches.append(Stretch(tuple(layers), program, given, maps))
         address = aligned(address + WORD_BYTES * len(program.words), max(CHUNK_BYTES, BLOCK_BYTES))
     whole = tuple(replace(one, program=replace(one.program, dram_end=address)) for one in stretches)
-    return ClusterPlan(hardware, order, whole, refused, rooms, parameters, address)
+    return ClusterPlan(hardware, order, whole, refused, rooms, parameters, address, stands_for)
+
+
+def _tabulated(graph: Graph, hardware: Hardware) -> tuple[Graph, Mapping[str, tuple[str, ...]]]:
+    """`with_tables`, where the cluster has a vector unit, and layers with weights besides."""
+    if hardware.cluster is None or not hardware.cluster.vector:
+        return graph, {}
+    found, stands_for = with_tables(graph)
+    return (found, stands_for) if weighted(found) else (graph, {})
 
 
 def _require_one_cluster(hardware: Hardware) -> None:

@@ -54,7 +54,7 @@ def plan_on(
 
 def placement(graph: Graph, plan: NetworkPlan | ClusterPlan, hardware: Hardware) -> Placement:
     """The placement as a plan has it."""
-    here = frozenset(layer.node.name for layer in plan.layers)
+    here = plan.here if isinstance(plan, ClusterPlan) else frozenset(layer.node.name for layer in plan.layers)
     return Placement(hardware.name, here, _reasons(graph, here, plan.refused, hardware))
 
 
