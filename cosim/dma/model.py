@@ -111,6 +111,7 @@ class SimulatedDma:
 
     harness: SimulatedHarness
     parameters: DmaParameters
+    dram_log2: int = DRAM_LOG2
 
 
 def designs(parameters: DmaParameters) -> dict[str, str]:
@@ -119,19 +120,21 @@ def designs(parameters: DmaParameters) -> dict[str, str]:
     return {"dma.v": text, "dma_flat.v": wrapper(parameters)}
 
 
-def dma_device(parameters: DmaParameters, made: Mapping[str, str] | None = None) -> Device:
-    """A DMA; ``made``: what `designs` gives, if it is another one."""
+def dma_device(
+    parameters: DmaParameters, made: Mapping[str, str] | None = None, dram_log2: int = DRAM_LOG2
+) -> Device:
+    """A DMA; ``made``: what `designs` gives, if it is another one; ``dram_log2``: see `DRAM_LOG2`."""
     return Device(
         designs=made or designs(parameters),
         sources=("dma.sv", *DRAM, "tcdm_port.sv"),
         public="dma.vlt",
-        sizes={**DRAM_SIZES, "DataBits": parameters.axi_bits, "DramLog2": DRAM_LOG2, "TcdmLog2": TCDM_LOG2},
+        sizes={**DRAM_SIZES, "DataBits": parameters.axi_bits, "DramLog2": dram_log2, "TcdmLog2": TCDM_LOG2},
         loaded=True,
         quick=("-Og",),
     )
 
 
 @cache
-def load_model(parameters: DmaParameters) -> SimulatedDma:
+def load_model(parameters: DmaParameters, dram_log2: int = DRAM_LOG2) -> SimulatedDma:
     """The simulated DMA of these parameters in this process, built unless it is there."""
-    return SimulatedDma(loaded(dma_device(parameters)), parameters)
+    return SimulatedDma(loaded(dma_device(parameters, dram_log2=dram_log2)), parameters, dram_log2)

@@ -32,7 +32,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Memories:
-    """Bytes of DRAM (`DATA_BYTES`) and TCDM (`TCDM_BYTES`)."""
+    """Bytes of DRAM (`DATA_BYTES`, more in a larger one) and TCDM (`TCDM_BYTES`)."""
 
     dram: Bytes
     tcdm: Bytes
@@ -109,19 +109,19 @@ class DmaResult:
 
 def run_dma(model: SimulatedDma, job: DmaJob) -> DmaResult:
     """Reset the DMA and run one job."""
-    memory = np.zeros((1 << DRAM_LOG2) + (1 << TCDM_LOG2), np.uint32)
-    dram, tcdm = memory[: 1 << DRAM_LOG2], memory[1 << DRAM_LOG2 :]
-    dram[: DATA_BYTES // WORD_BYTES] = job.memories.dram.view(np.uint32)
+    words_of_dram, at = 1 << model.dram_log2, len(job.memories.dram) // WORD_BYTES
+    memory = np.zeros(words_of_dram + (1 << TCDM_LOG2), np.uint32)
+    dram, tcdm = memory[:words_of_dram], memory[words_of_dram:]
+    dram[:at] = job.memories.dram.view(np.uint32)
     tcdm[:] = job.memories.tcdm.view(np.uint32)
     words = [[word for each in side for word in each.encode()] for side in (job.loads, job.stores)]
-    at = DATA_BYTES // WORD_BYTES
     places = []
     for side in words:
         dram[at : at + len(side)] = side
         places.append((at, at + len(side)))
         at += len(side)
     count = len(job.loads) + len(job.stores)
-    if at + 2 * count + job.program[1] > 1 << DRAM_LOG2:
+    if at + 2 * count + job.program[1] > words_of_dram:
         raise ValueError("the descriptors do not fit")
     model.harness.write(memory)
     rates = job.stall_rates
@@ -168,8 +168,9 @@ def run_dma(model: SimulatedDma, job: DmaJob) -> DmaResult:
 
 
 def _result(model: SimulatedDma, job: DmaJob, at: int, count: int) -> DmaResult:
-    memory = model.harness.read((1 << DRAM_LOG2) + (1 << TCDM_LOG2))
-    dram, tcdm = memory[: 1 << DRAM_LOG2], memory[1 << DRAM_LOG2 :]
+    words = 1 << model.dram_log2
+    memory = model.harness.read(words + (1 << TCDM_LOG2))
+    dram, tcdm = memory[:words], memory[words:]
     stamps = dram[at : at + 2 * count].tolist()
     codes, places = model.harness.get("error"), model.harness.get("error_at")
     ports = range(model.parameters.ports)
@@ -185,7 +186,9 @@ def _result(model: SimulatedDma, job: DmaJob, at: int, count: int) -> DmaResult:
         )
         violations[channel] = sum(model.harness.get("violations", scope) for scope in scopes)
     return DmaResult(
-        memories=Memories(dram[: DATA_BYTES // WORD_BYTES].copy().view(np.uint8), tcdm.copy().view(np.uint8)),
+        memories=Memories(
+            dram[: len(job.memories.dram) // WORD_BYTES].copy().view(np.uint8), tcdm.copy().view(np.uint8)
+        ),
         counts=dram_counts(model.harness),
         unwanted=dram_unwanted(model.harness),
         begins=stamps[0::2],

@@ -12,9 +12,11 @@ from hwgen.ir.layer import Layer
 from hwgen.papers.answer import answer
 from hwgen.papers.cecconi.claims import tiling_claims
 from hwgen.papers.cecconi.documents import tiling_files, tiling_readme
+from hwgen.papers.cecconi.measured import moved_in_rtl
 from hwgen.papers.cecconi.model import TransferCost
 from hwgen.papers.cecconi.own_hardware import FULL, SMALL, Scale, WayCase, way_cases, way_rows
 from hwgen.papers.cecconi.rows import COSTS, ELEMENT_BYTES, KINDS, contracting_layers, tiling_rows, tiling_totals
+from hwgen.papers.cecconi.transfers import WHOLE_CYCLES, TransferRow, transfer_cases, transfer_row
 from hwgen.papers.documents import csv_text
 from hwgen.papers.kept import command_text
 from hwgen.papers.own_cluster_rtl import DEFAULT, calibrated, cycles_on, simulated
@@ -30,7 +32,8 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
     """Compute the figures: plots, CSV, and a README.md of claims beside what was found; 1 if the RTL differs.
 
     With ``rtl`` the ways of moving data are those of the full layers, and two of these are simulated, or with
-    ``small`` of small layers; without it the same two small ones are computed.
+    ``small`` of small layers; without it the same two small ones are computed. Transfers alone are those of the full
+    layers, or with ``small`` of small ones; with ``rtl`` they are simulated.
     """
     layers, costs = _layers(names), _costs(hardware)
     claim_folder(output)
@@ -43,11 +46,14 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
         raise InputError(f"--networks: with --rtl expected {' or '.join(scale.simulated)} among them")
     with progress(len(cases), "three ways of moving data") as step:
         ways = way_rows(cases, cluster, cycles_on(cluster, output / STORE / "cycles.jsonl"), step)
-    stated = tiling_claims(layers, rows, ways, scale.text)
+    size = SMALL if small else FULL
+    transfers = _transfers(size, layers, cluster, rtl=rtl)
+    stated = tiling_claims(layers, rows, ways, scale.text, transfers, size.text)
     ran = [case.run for case in cases if case.layer in scale.simulated]
     runs = simulated(ran, cluster, fast=not small, store=output / STORE / "rtl.jsonl") if rtl else []
-    text = tiling_readme(rows, stated, ways, scale.text, runs)
-    files = {"README.md": text.encode(), **{file: table.encode() for file, table in tiling_files(rows, ways).items()}}
+    text = tiling_readme(rows, stated, ways, scale.text, transfers, size.text, runs)
+    tables = tiling_files(rows, ways, transfers)
+    files = {"README.md": text.encode(), **{file: table.encode() for file, table in tables.items()}}
     if runs:
         files["rtl.csv"] = csv_text(runs, ()).encode()
     note("drawing")
@@ -61,12 +67,13 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
         "paper": PAPER,
         "ways": [asdict(row) for row in ways],
         "rtl": [asdict(run) for run in runs],
+        "transfers": [asdict(row) for row in transfers],
         "totals": [{**asdict(total), "ratio": total.ratio} for total in tiling_totals(rows)],
     }
     options = {"--networks": names, "--hardware": hardware, "--rtl": rtl, "--small": small}
     command = command_text(PAPER, options)
     answer(output, command, stated, files, text, data, as_json=as_json)
-    return 0 if all(run.equal for run in runs) else 1
+    return 0 if all(run.equal for run in runs) and all(row.equal is not False for row in transfers) else 1
 
 
 def _cases(scale: Scale, layers: Sequence[Layer] | None, cluster: Cluster) -> list[WayCase]:
@@ -79,6 +86,19 @@ def _cases(scale: Scale, layers: Sequence[Layer] | None, cluster: Cluster) -> li
             cases += way_cases(layer, cluster, scale.elements)
             step()
     return cases
+
+
+def _transfers(scale: Scale, layers: Sequence[Layer], cluster: Cluster, *, rtl: bool) -> list[TransferRow]:
+    """Transfers alone of the layers that have these names."""
+    names = {layer.name for layer in layers}
+    chosen = [layer for layer in scale.layers if layer.name in names]
+    rows = []
+    with progress(2 * len(chosen), "transfers alone") as step:
+        for layer in chosen:
+            for case in transfer_cases(layer, cluster, scale.elements, WHOLE_CYCLES if rtl else 0):
+                rows.append(transfer_row(case, cluster, moved_in_rtl if rtl else None))
+                step()
+    return rows
 
 
 def _costs(hardware: str | None) -> dict[str, TransferCost]:

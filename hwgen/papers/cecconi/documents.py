@@ -11,6 +11,7 @@ from hwgen.papers.cecconi.rows import (
     TilingRow,
     tiling_totals,
 )
+from hwgen.papers.cecconi.transfers import TransferRow, transfer_table
 from hwgen.papers.cecconi.ways import way_table
 from hwgen.papers.claims import Claim, claims_table
 from hwgen.papers.documents import csv_text
@@ -45,6 +46,7 @@ element of four bytes; its stores are charged the same."""
 
 FILES_TEXT = """\
 - `fig3.csv`, `fig3.png`, `fig3.svg`: cycles of our own cluster, by layer, tiles and way of moving them
+- `transfers.csv`: transfers of the best and of a naive tile by our own DMA, computation off, by layer
 - `fig4.csv`, `fig4_layers.csv`, `fig4.png`, `fig4.svg`: best and naive tiles, over all layers and by layer"""
 
 
@@ -53,11 +55,14 @@ What ran, at both levels of memory and with every output compared. *model's cycl
 with the (C, p, t) of the cluster's DMA. Without buffering a part of the layer was run: its first rows, 16 filters."""
 
 
-def tiling_files(rows: Sequence[TilingRow], ways: Sequence[WayRow]) -> dict[str, str]:
+def tiling_files(
+    rows: Sequence[TilingRow], ways: Sequence[WayRow], transfers: Sequence[TransferRow]
+) -> dict[str, str]:
     """The CSV files by name."""
     derived = ("ratio", "ratio_most")
     return {
         "fig3.csv": csv_text(ways),
+        "transfers.csv": csv_text(transfers, ("bytes_a_cycle",)),
         "fig4_layers.csv": csv_text(rows, derived),
         "fig4.csv": csv_text(tiling_totals(rows), derived),
     }
@@ -68,6 +73,8 @@ def tiling_readme(
     stated: Sequence[Claim],
     ways: Sequence[WayRow],
     scale: str,
+    transfers: Sequence[TransferRow],
+    moved: str,
     runs: Sequence[OwnRun] = (),
 ) -> str:
     """The summary as Markdown: claims beside findings, every layer, what ran in the RTL, what is in which file."""
@@ -88,6 +95,7 @@ def tiling_readme(
             "|---" * len(COLUMNS) + "|",
             *map(_row, rows),
         ],
+        "## Transfers alone, on our own DMA": transfer_table(transfers, moved),
         "## Three ways of moving data, on our own cluster": way_table(ways, scale),
         **({"## In the RTL": [OWN_TEXT, "", *own_runs(runs)]} if runs else {}),
         "## Files": [FILES_TEXT],

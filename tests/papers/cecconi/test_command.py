@@ -63,7 +63,13 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
         assert ways[layer, "none", "single"]["cycles"] > ways[layer, "best", "single"]["cycles"]
     files = {path.name for path in tmp_path.iterdir() if path.is_file()}
     fig3 = {f"fig3.{suffix}" for suffix in ("csv", "png", "svg")}
-    assert files == fig3 | {"README.md", "claims.json", "fig4.csv", "fig4_layers.csv", "fig4.png", "fig4.svg"}
+    assert files == fig3 | {
+        "README.md", "claims.json", "fig4.csv", "fig4_layers.csv", "fig4.png", "fig4.svg", "transfers.csv",
+    }  # fmt: skip
+    assert [(row["layer"], row["tiles"]) for row in answer.json["transfers"]] == [
+        (layer, tiles) for layer in ("conv5_1", "conv6_1") for tiles in ("naive", "best")
+    ]
+    assert all(row["expected"] > 1e6 and row["cycles"] is row["equal"] is None for row in answer.json["transfers"])
     assert {Path(file).name for file in answer.json["files"]} == files
     (total, _) = csv.DictReader((tmp_path / "fig4.csv").read_text(encoding="utf-8").splitlines())
     assert float(total["ratio"]) == pytest.approx(answer.json["totals"][0]["ratio"], rel=1e-5)
