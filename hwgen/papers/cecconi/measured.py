@@ -8,8 +8,7 @@ from cosim.dma.run import TCDM_BYTES, DmaJob, DmaResult, Memories, moved, run_dm
 from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.dram import Dram, DramPort
-from hwgen.model.dma.accesses import transfer_accesses, transfer_words
-from hwgen.model.dma.cycles import Times
+from hwgen.model.dma.cycles import Times, transfer_accesses, transfer_words
 from hwgen.papers.cecconi.transfers import Chosen, Timed, places
 
 __all__ = ["counts_differ", "moved_in_rtl"]
