@@ -1,9 +1,11 @@
 """What a page of ``docs`` may insert by a line ``{{ name }}``: a table, a drawing or a timing diagram."""
 
+import json
 import re
 from collections.abc import Callable
 from functools import partial
 
+from examples.notebooks.cells import SHOWN, cells
 from hwgen.arch.hardware_file import hardware_keys
 from hwgen.ir.operators import OPERATORS
 from hwgen.readers.layers.operators import IGNORED, REFUSED, TAKEN
@@ -53,6 +55,21 @@ def _drawing(name: str) -> list[str]:
     return [f"<figure data-search-exclude>{drawing.svg()}<figcaption>{drawing.title}</figcaption></figure>"]
 
 
+def notebooks() -> list[str]:
+    """The notebooks: text, code, and what their cells showed when they were kept."""
+    lines: list[str] = []
+    for name, kept in json.loads(SHOWN.read_text(encoding="utf-8")).items():
+        results = iter(kept)
+        for cell in cells(name):
+            if not cell.is_code:
+                lines += ["", re.sub("^#", "##", cell.text), ""]
+                continue
+            shown = next(results).replace("\n", " ")
+            lines += ["```python", cell.text, "```", ""]
+            lines += [f'<figure class="scrolls" data-search-exclude>{shown}</figure>', ""]
+    return lines
+
+
 def operations_table() -> list[str]:
     """The operations that a row of a layer set may have."""
     rows = [f"| `{operator.name}` | {operator.meaning} |" for operator in OPERATORS.values()]
@@ -84,6 +101,7 @@ def hardware_table(*, cluster: bool) -> list[str]:
 
 
 INSERTS: dict[str, Callable[[], list[str]]] = {
+    "notebooks": notebooks,
     "axi-absent": absent_table,
     "axi-ids": id_table,
     "hardware-keys": partial(hardware_table, cluster=False),

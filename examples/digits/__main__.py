@@ -25,7 +25,7 @@ def main() -> int:
     hardware = chosen_hardware("hwc_16.yaml")
     record = Record("digits")
     rng = np.random.default_rng(SEED)
-    digits, labels = _digits()
+    digits, labels = known_digits()
     order = [rng.permutation(np.flatnonzero(labels == digit)) for digit in range(10)]
     held = np.array([one[:HELD_OUT] for one in order]).T.reshape(-1)  # 0 to 9, fifty times
     learned = np.concatenate([one[HELD_OUT:] for one in order])
@@ -69,7 +69,7 @@ def main() -> int:
     return record.close()
 
 
-def _digits() -> tuple[Floats, NDArray[np.int64]]:
+def known_digits() -> tuple[Floats, NDArray[np.int64]]:
     """5,000 digits [images, 1, 28, 28], 0 to 1, and what they are."""
     with gzip.open(DIGITS.path(), "rt") as lines:
         rows = np.loadtxt(lines, delimiter=",", dtype=np.int64)

@@ -3,6 +3,8 @@
 Maps are [images, channels, rows, columns] of float32; gradients are of the loss, summed over the images of a batch.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -126,14 +128,16 @@ class Flatten:
 
 
 class LeNet:
-    """6 and 16 channels of 5 x 5, each with a pool, then 120, 84 and 10 neurons."""
+    """6 and 16 channels of 5 x 5, each with a pool, then layers of these ``neurons``, and 10."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: np.random.Generator, neurons: Sequence[int] = (120, 84)) -> None:
         self.stages: list[Stage] = [
             Convolution(rng, 1, 6, padding=2), Relu(), MaxPool(),
-            Convolution(rng, 6, 16, padding=0), Relu(), MaxPool(),
-            Flatten(), Dense(rng, 400, 120), Relu(), Dense(rng, 120, 84), Relu(), Dense(rng, 84, 10),
+            Convolution(rng, 6, 16, padding=0), Relu(), MaxPool(), Flatten(),
         ]  # fmt: skip
+        for inputs, outputs in pairwise((400, *neurons, 10)):
+            self.stages += [Dense(rng, inputs, outputs), Relu()]
+        self.stages.pop()  # the last one has none
 
     @property
     def trained(self) -> list[Convolution | Dense]:

@@ -1,6 +1,6 @@
 """The training of a LeNet: Adam (Kingma and Ba 2015) on digits that are shifted, turned and stretched at random."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,20 @@ SHIFT, TURN, STRETCH = 1.0, 0.13, 0.08
 
 
 def train(
-    rng: np.random.Generator, digits: Floats, labels: NDArray[np.int64], progress: Callable[[int, float], None]
+    rng: np.random.Generator,
+    digits: Floats,
+    labels: NDArray[np.int64],
+    progress: Callable[[int, float], None],
+    neurons: Sequence[int] = (120, 84),
 ) -> LeNet:
-    """A trained network.
+    """A trained network with layers of these ``neurons``.
 
     Parameters
     ----------
     digits : [images, 1, 28, 28], 0 to 1. ``labels``: what each of them is, 0 to 9.
     progress : called after each epoch with its number and the part of its digits that were recognised.
     """
-    network = LeNet(rng)
+    network = LeNet(rng, neurons)
     weights = [array for stage in network.trained for array in (stage.weights, stage.bias)]
     means, squares = ([np.zeros_like(array) for array in weights] for _ in range(2))
     steps = EPOCHS * (len(digits) // BATCH)

@@ -22,6 +22,7 @@ from cosim.system.results import cosimulate_systems
 from hwgen.api.arguments import Sizes, claim_folder, is_given, sizes_text
 from hwgen.api.depth_first import MACS, dram_port, solution_among
 from hwgen.api.machines import HardwareLike
+from hwgen.api.models import tell_shapes
 from hwgen.api.nests import ScheduleLike
 from hwgen.api.networks import NetworkLike
 from hwgen.api.progress import note, steps
@@ -320,6 +321,7 @@ class CosimRequest:
             self.workload, buffer=None if self.buffer is None else sizes_text(self.buffer), hardware=self.hardware,
             per_layer=self.per_layer, objective=self.objective, slack=self.slack, partial=self.partial,
         )  # fmt: skip
+        tell_shapes(self.workload, works, given=self.hardware is not None)
         if self.keep is not None:
             save_works(works, self.keep)
         if any(work.on_cluster for work in works):

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 
 from hwgen.api.arguments import is_given, size_text
 from hwgen.api.machines import HardwareLike, hardware, read_hardware
+from hwgen.api.networks import Network
 from hwgen.api.progress import remark
 from hwgen.api.work import PER_LAYER, Work
 from hwgen.ir.document import InputError, is_model
@@ -89,13 +91,15 @@ def require_whole(names: Sequence[str], *, partial: bool) -> None:
     remark(f"{model}: left out: {lost}")
 
 
-def tell_shapes(names: Sequence[str], works: Sequence[Work], *, given: bool) -> None:
+def tell_shapes(workload: object, works: Sequence[Work], *, given: bool) -> None:
     """Say of a quantised network which of its layers were scheduled, on which hardware, and that it is their shapes.
 
     ``given`` : whether hardware was named; else it is what was found for the layers.
     """
-    model = _model(names)
-    if model is None or not is_quantised(model):
+    one = workload.given if isinstance(workload, Network) else workload
+    names = list(one) if isinstance(one, list | tuple) else [one]
+    model = _model([fspath(name) for name in names if isinstance(name, str | PathLike)])
+    if model is None or not model.is_file() or not is_quantised(model):
         return
     layers = [schedule.layer.name for work in works for schedule in work.schedules]
     more = f" and {len(layers) - FEW} more" if len(layers) > FEW else ""
@@ -103,12 +107,13 @@ def tell_shapes(names: Sequence[str], works: Sequence[Work], *, given: bool) -> 
     if machine is None or machine.name == PER_LAYER:
         where = "an HWC of its own for each"
     elif given:
-        where = f"{'the HWC' if machine.cluster is None else 'one HWC of the cluster'} {machine.name}"
+        whole = "the cluster" if works[0].on_cluster else "one HWC of the cluster"
+        where = f"{'the HWC' if machine.cluster is None else whole} {machine.name}"
     else:
         where = f"the best HWC of {size_text(machine.budget)} for them all (--hardware: another)"
     remark(
         f"{model}: a quantised network, taken as the shapes of {len(layers)} layer(s), {', '.join(layers[:FEW])}"
-        f"{more}, without weights and other nodes, on {where}"
+        f"{more}, without weights and other nodes, on {where}; hwgen run takes all of it"
     )
 
 

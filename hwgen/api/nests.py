@@ -10,10 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 from hwgen.api.schedule_files import load_schedules
 from hwgen.ir.document import InputError, parse_yaml, written
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.layer import Layer
+from hwgen.ir.layer import LOOP_DIMS, Layer
+from hwgen.ir.level import LOCAL
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.ir.schedule import Schedule, load_schedule, save_schedule
-from hwgen.report.nest import nest_text
+from hwgen.ir.schedule import ARRAYS, Loop, Schedule, load_schedule, save_schedule
+from hwgen.model.nest.one_level import predict
+from hwgen.report.nest import nest_drawing, nest_text
 
 __all__ = ["Given", "Nest", "Planned", "ScheduleLike", "given_schedules", "is_schedules"]
 
@@ -30,19 +32,33 @@ class Nest:
     schedule: Schedule
 
     def __init__(
-        self, layer: Layer, nest: str | Iterable[Mapping[str, Any]], *, lanes: Mapping[str, int] | None = None
+        self,
+        layer: Layer,
+        nest: str | Iterable[Mapping[str, Any]] | None = None,
+        *,
+        hold: Mapping[str, str] | None = None,
+        lanes: Mapping[str, int] | None = None,
+        **steps: int,
     ) -> None:
-        """Make a nest.
+        """Make a nest: ``Nest(layer, m=6, y=2, c=1, hold={"O": "c", "I": "c", "W": "c"})``, or of items.
 
         Parameters
         ----------
         layer : what it computes.
-        nest : its items, outermost first, as a schedule file has them: ``[{"m": 6}, {"buffer": ["O"]}, {"c": 1}]``,
-            or the same as text, ``"[m: 6, buffer: O, c: 1]"``.
+        steps : the loops, outermost first: how much of its dimension one iteration covers. What is left of an
+            iteration of the innermost is done by loops of single steps, or of as many as the lanes do.
+        hold : the loop across whose iterations an operand is buffered; one that is not named is not buffered.
+        nest : in place of both, its items, outermost first, as a schedule file has them, ``[{"m": 6}, {"buffer":
+            ["O"]}, {"c": 1}]``, or the same as text, ``"[m: 6, buffer: O, c: 1]"``: a dimension may come again.
         lanes : what the datapath does in one cycle, such as ``{"x": 16}``.
         """
         where = f"nest of {layer.name}"
-        items = parse_yaml(nest, where) if isinstance(nest, str) else list(nest)
+        if (nest is None) == (not steps) or (nest is not None and hold is not None):
+            raise InputError(f"{where}: expected loops such as m=6, with hold, or items")
+        if nest is None:
+            items: Any = _items(layer, steps, hold or {}, lanes or {}, where)
+        else:
+            items = parse_yaml(nest, where) if isinstance(nest, str) else list(nest)
         data = {"format": 1, "kind": "schedule", "layer": layer.model_dump(mode="json"), "nest": items}
         found = Schedule.from_data(data | ({} if lanes is None else {"lanes": dict(lanes)}), where)
         object.__setattr__(self, "schedule", found)
@@ -83,7 +99,36 @@ class Nest:
         return f"<Nest of {self.layer.name}: {loops}, lanes {self.schedule.lanes}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.layer.name)}\n{escape(self.text)}</pre>"
+        one_level = all(
+            item.over is None if isinstance(item, Loop) else item.level == LOCAL for item in self.schedule.nest
+        )
+        need = predict(self.schedule).need_bytes if one_level else None
+        return f"<b>{escape(self.layer.name)}</b>{nest_drawing(self.schedule, need)}"
+
+
+def _items(
+    layer: Layer, steps: Mapping[str, int], hold: Mapping[str, str], lanes: Mapping[str, int], where: str
+) -> list[dict[str, Any]]:
+    """The items of loops by name, outermost first, and of what is held across them; then of what is left."""
+    for name in steps:
+        if name not in LOOP_DIMS:
+            raise InputError(f"{where}: loop {name}: expected one of {', '.join(LOOP_DIMS)}")
+    for operand, across in hold.items():
+        if operand not in ARRAYS or across not in steps:
+            raise InputError(
+                f"{where}: hold: expected I, W or O and one of the loops {', '.join(steps)}, got {operand}: {across}"
+            )
+    items: list[dict[str, Any]] = []
+    for name, step in steps.items():
+        held = [operand for operand, across in hold.items() if across == name]
+        items += [{"buffer": held}, {name: step}] if held else [{name: step}]
+    for name, left in (
+        {**steps} | {dim: extent for dim, extent in layer.loop_extents.items() if dim not in steps}
+    ).items():
+        at_once = lanes.get(name, 1)
+        if isinstance(left, int) and left > at_once:
+            items.append({name: at_once})
+    return items
 
 
 @dataclass(frozen=True)

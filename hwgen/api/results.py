@@ -86,7 +86,7 @@ class Answer(ABC):
 
     def _repr_html_(self) -> str:
         rows = self.rows()
-        names = list(dict.fromkeys(name for row in rows for name in row))
+        names = list(dict.fromkeys(name for row in rows for name, value in row.items() if value is not None))
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join("<tr>" + "".join(_cell(row.get(name)) for name in names) + "</tr>" for row in rows)
         caption = f'<caption style="text-align:left">{escape(self.summary())}</caption>'

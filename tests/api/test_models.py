@@ -79,6 +79,26 @@ def test_synthesis_says_which_layers_and_which_hardware_it_takes(
     answer = run("synth", model, "--blocks", *options)
     assert answer.err == (
         "small.onnx: a quantised network, taken as the shapes of 1 layer(s), n3, without weights and other nodes, "
-        f"on {where}\n"
+        f"on {where}; hwgen run takes all of it\n"
     )
     assert run("synth", "lenet:C5", "--blocks", "--per-layer").err == ""
+
+
+@pytest.mark.parametrize(
+    ("hardware", "where"), [("m4c4_1KiB", "the HWC m4c4_1KiB"), ("cluster_64", "the cluster cluster_64")]
+)
+def test_cosim_says_that_it_takes_shapes(
+    run: Run, model: Path, hardware: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hwgen.api.cosimulation.run_work", lambda *_, **__: [])
+    said = (
+        "small.onnx: a quantised network, taken as the shapes of 1 layer(s), n3, without weights and other nodes, "
+        f"on {where}; hwgen run takes all of it"
+    )
+    assert run("cosim", model, "--hardware", hardware).err == f"{said}\n"
+    heard: list[str] = []
+    monkeypatch.setattr("hwgen.api.models.remark", heard.append)
+    hwgen.cosim(hwgen.load(model), hardware)
+    assert heard == [said]
+    hwgen.cosim("lenet:C5", hardware)
+    assert heard == [said]

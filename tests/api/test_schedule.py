@@ -1,6 +1,7 @@
 """Networks, schedules and predictions from Python: the same answers as the commands'."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import pytest
 
@@ -105,9 +107,30 @@ def test_a_nest_from_code() -> None:
     items = [{"m": 4}, {"buffer": ["O"]}, {"c": 1}, {"buffer": ["I", "W"]}, {"y": 1}, {"k": 1}, {"m": 1}, {"l": 1}]
     assert nest == hwgen.Nest(STEM, items, lanes={"x": 8})
     assert nest.text.splitlines()[:2] == ["for m in range(0, 8, 4):", "  # buffered at the loop below: O"]
-    assert nest.text in nest._repr_html_()
     # I is read for each half of the output channels, W and O once.
     assert hwgen.predict(nest).bytes == 2 * 3 * 12 * 12 + 8 * 27 + 8 * 6 * 6
+
+
+def test_a_nest_of_loops_by_name() -> None:
+    """Loops outermost first; what is left of a step is done by loops inside, of as many as the lanes do."""
+    nest = hwgen.Nest(STEM, m=4, y=2, c=1, k=1, hold={"O": "c", "I": "k", "W": "k"}, lanes={"x": 4})
+    items = "[m: 4, y: 2, buffer: O, c: 1, buffer: [I, W], k: 1, m: 1, y: 1, x: 4, l: 1]"
+    assert nest == hwgen.Nest(STEM, items, lanes={"x": 4})
+    assert hwgen.Nest(STEM, m=4).text.splitlines()[1] == "  for m in range(m, m + 4, 1):"
+
+
+def test_a_drawing_has_the_bytes_that_are_held() -> None:
+    nest = hwgen.Nest(STEM, m=4, c=1, hold={"O": "c", "I": "c", "W": "c"})
+    drawn = nest._repr_html_()
+    assert drawn.count("<div") == drawn.count("</div>") == 1 + len(nest.schedule.loops) + 1
+    # Across the channels: four maps of sums, one map of inputs, four kernels of one channel.
+    held = re.findall(r"for c in [^<]*<span[^>]*>([^<]*)</span><span[^>]*>([^<]*)</span><span[^>]*>([^<]*)<", drawn)
+    assert held == [("O 576 B", "I 144 B", "W 36 B")]
+    levels = hwgen.Nest(
+        STEM, "[m: 4, {buffer: W, level: tcdm}, c: 1, buffer: W, y: 1, k: 1, m: 1, l: 1]", lanes={"x": 8}
+    )
+    assert ">W in the tcdm<" in levels._repr_html_()
+    assert " B<" not in levels._repr_html_()
 
 
 def test_a_plan_and_a_nest_are_written_for_the_commands(run: Run, tmp_path: Path) -> None:
@@ -117,6 +140,23 @@ def test_a_plan_and_a_nest_are_written_for_the_commands(run: Run, tmp_path: Path
     assert hwgen.Nest.load(tmp_path / "one.yaml") == plan["stem"]
     (saved,) = run("predict", tmp_path / "plan", "--json").json["schedules"]
     assert saved["cycles"] == plan.cycles
+
+
+REFUSED_NESTS = [
+    ((), {}, "nest of stem: expected loops such as m=6, with hold, or items"),
+    ((NEST,), {"m": 4}, "nest of stem: expected loops such as m=6, with hold, or items"),
+    ((NEST,), {"hold": {"O": "c"}}, "nest of stem: expected loops such as m=6, with hold, or items"),
+    ((), {"q": 4}, "nest of stem: loop q: expected one of n, m, c, y, x, k, l"),
+    ((), {"m": 4, "hold": {"O": "c"}}, "hold: expected I, W or O and one of the loops m, got O: c"),
+    ((), {"m": 4, "hold": {"B": "m"}}, "hold: expected I, W or O and one of the loops m, got B: m"),
+    ((), {"m": 9}, "nest: m: 9: expected a step from 1 to 8"),
+]
+
+
+@pytest.mark.parametrize(("items", "keys", "why"), REFUSED_NESTS)
+def test_what_is_no_nest_is_said(items: tuple[str, ...], keys: dict[str, Any], why: str) -> None:
+    with pytest.raises(hwgen.InputError, match=re.escape(why)):
+        hwgen.Nest(STEM, *items, **keys)
 
 
 REFUSED = [

@@ -160,7 +160,7 @@ class ChooseRequest:
         allowed = [one for one in found if self.budget.allows(one)]
         if not allowed:
             raise InputError(f"{self.model}: {_what_limits(found, self.budget)}")
-        selection = Selection(allowed, self.budget)
+        selection = Selection(allowed, self.budget, runs=self.confirm)
         self._plan(selection)
         best, nearest = selection.best, selection.fastest
         if nearest is None:

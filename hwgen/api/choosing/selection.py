@@ -130,8 +130,9 @@ class Selection:
     refused : the candidates that do not run the network, by name, and why.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], budget: Budget) -> None:
-        self._candidates, self._budget = candidates, budget
+    def __init__(self, candidates: Sequence[Candidate], budget: Budget, *, runs: bool = True) -> None:
+        """``runs`` : what is the best will be run, and so is the best of what may be hoped; else of guesses."""
+        self._candidates, self._budget, self._runs = candidates, budget, runs
         self.planned: list[Planned] = []
         self.refused: dict[str, str] = {}
         self._places = _one_hot([one.place for one in candidates])
@@ -202,7 +203,7 @@ class Selection:
     def next(self) -> Candidate | None:
         """The candidate to plan next, which is left no more; None: none is hoped to be better."""
         plans, deviation = self._plans.guess()
-        hoped = np.maximum(0.0, plans - HOPE * deviation) + self._guessed_waits()[1]
+        hoped = np.maximum(0.0, plans - HOPE * deviation) + self._guessed_waits()[self._runs]
         guess = np.where(self._left, self._bounds * np.exp(-hoped), 0.0)
         number = self._fastest(guess) if self._budget.fps is None else self._smallest(guess, self._budget.fps)
         if number is None:
@@ -238,8 +239,8 @@ class Selection:
             self.planned[at] = replace(one, expected=expected, hoped=hoped)
 
     def _rate(self, one: Planned) -> float:
-        """Images a second, as far as may be hoped."""
-        return self._budget.rate(one.candidate, one.hoped)
+        """Images a second, as far as may be hoped where a run will say; else as far as is known."""
+        return self._budget.rate(one.candidate, one.hoped) if self._runs else one.images_a_second(self._budget)
 
 
 def _one_hot(places: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:

@@ -136,17 +136,18 @@ class BufferPlan(Plan):
         ]
 
     def plot(self) -> Figure:
-        """Bytes of each layer, by operand; with several sizes a bar for each."""
-        from hwgen.report.layer_bars import layer_bars
+        """Bytes of each layer, by operand; with several sizes those of all layers against the size, and the bound."""
+        if len(self.sizes) == 1:
+            return super().plot()
+        from hwgen.report.size_curve import size_curve
 
-        several = len(self.sizes) > 1
+        of = {size: [one for one in self.results if one.buffer_bytes == size] for size in self.sizes}
         return Figure.of(
-            layer_bars(
+            size_curve(
                 [
-                    (f"{one.layer}, {size_text(result.buffer_bytes)}" if several else one.layer, one.by_operand)
-                    for result, one in zip(self.results, self.layers, strict=True)
-                ],
-                "bytes",
+                    (size, sum(one.total_bytes for one in some), sum(bounds_of(one).largest for one in some))
+                    for size, some in of.items()
+                ]
             )
         )
 

@@ -107,6 +107,18 @@ def test_what_is_chosen_has_been_run_and_is_the_best_of_runs(seed: int, fps: boo
         assert best.candidate.area.lut4 <= 1.05 * min(one.candidate.area.lut4 for one in enough)
 
 
+def test_without_runs_what_is_expected_is_what_is_asked() -> None:
+    """A run is hoped to take less than is expected: that is no answer where there is none."""
+    one = space(Random(1))[0]
+    rate = Budget().rate(one.candidate, one.cycles)
+    for runs, found in ((True, True), (False, False)):
+        choice = Selection([one.candidate], Budget(fps=0.999 * rate), runs=runs)
+        choice.add(one.candidate, one)
+        assert (choice.best is not None) == found
+        assert choice.planned[0].hoped < choice.planned[0].expected
+        assert choice.planned[0].images_a_second(Budget()) < 0.999 * rate
+
+
 def test_what_nothing_reaches_ends_at_the_fastest() -> None:
     known = space(Random(1))
     found = searched(known, Budget(fps=1e9))
