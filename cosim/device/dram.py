@@ -64,7 +64,7 @@ def dram_controls(dram: Dram) -> dict[str, int]:
 def timing_words(dram: Dram) -> tuple[int, ...]:
     """The timing in the words in which the simulated DRAM has it."""
     geometry = dram.row_bytes.bit_length() - 1 | (dram.banks.bit_length() - 1) << 5
-    return dram.latency, dram.miss_cycles, ticks(dram.block_cycles), geometry
+    return dram.latency | ticks(dram.access_cycles) << 16, dram.miss_cycles, ticks(dram.block_cycles), geometry
 
 
 def region_controls(units: Sequence[Sequence[Region]]) -> dict[str, int]:

@@ -46,10 +46,13 @@ BLOCK_BYTES = 128
 class Dram(Stated):
     """The DRAM's timing in cycles of the cluster's clock, and its rows.
 
-    Blocks and first accesses are after Sousa 2022, who names open rows and leaves them out.
+    Blocks are after Sousa 2022, who names open rows and leaves them out: rows are ours, and so is ``latency``.
 
     A block of 128 bytes takes ``block_cycles``; one in another row than the last one of its bank, ``miss_cycles``
-    more. An address is answered after ``latency`` cycles at the earliest. All 0: a beat in every cycle.
+    more. With ``access_cycles`` each block takes these first, and then of ``block_cycles`` the part of its beats that
+    a burst moves, as Eq. 6 charges the CAS latency for each burst of 128 bytes and the transfer for each byte. Blocks
+    come one after the other, so nothing overlaps. An address is answered after ``latency`` cycles at the earliest,
+    which do overlap. All 0: a beat in every cycle.
     """
 
     called = "DRAM"
@@ -57,13 +60,16 @@ class Dram(Stated):
     latency: int = Field(default=0, ge=0, lt=1 << 16, description="cycles from an address to its first beat")
     miss_cycles: int = Field(default=0, ge=0, lt=1 << 16, description="cycles more of a block in another row")
     block_cycles: float = Field(default=0.0, ge=0, lt=1 << 8, description="cycles of a block of 128 bytes")
+    access_cycles: float = Field(
+        default=0.0, ge=0, lt=1 << 8, description="cycles before each block (CAS); of a part of it that part's beats"
+    )
     row_bytes: PowerOfTwo = Field(default=2048, ge=BLOCK_BYTES, le=1 << 20, description="bytes of a row")
     banks: PowerOfTwo = Field(default=8, ge=1, le=16, description="banks, each with an open row")
 
     @property
     def immediate(self) -> bool:
         """Whether there is a beat in every cycle once an address is answered."""
-        return self.miss_cycles == 0 and self.block_cycles == 0
+        return self.miss_cycles == 0 and self.block_cycles == 0 and self.access_cycles == 0
 
 
 class DmaCost(Stated):

@@ -5,7 +5,7 @@ from math import prod
 
 from hwgen.arch.bus import WORD_BYTES, beat_bytes
 from hwgen.arch.descriptor import PACKED_WORDS
-from hwgen.arch.dram import BLOCK_BYTES, Dram
+from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram
 from hwgen.arch.lanes import capture
 from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.hardware import Hardware
@@ -94,6 +94,9 @@ def cycle_bound(layer: Layer, hardware: Hardware, bits: Bits | None = None) -> C
     read = inputs + weights + record_bytes(hardware.requantisation) * layer.output_channels
     beats = max(-(-read // beat), -(-outputs // beat))
     blocks = -(-(read + outputs) // BLOCK_BYTES) * timing.block_cycles
+    if timing.access_cycles:  # a part of a block takes its part, rounded down to a unit of time
+        least = (read + outputs) / BLOCK_BYTES
+        blocks = least * (timing.block_cycles + timing.access_cycles - 1 / TICKS)
     return CycleBound(
         lanes, -(-words // hwcs), max(beats, int(blocks)), -(-MOVED * PACKED_WORDS * WORD_BYTES // beat)
     )

@@ -53,7 +53,7 @@ Rtl = Annotated[
         help="stoutchinin-2019: Fig. 10 alone, from what hwgen regress counted in the RTL (make regress-hwce). "
         "cecconi-2017: Fig. 3 at full size on our own cluster, two of the layers simulated, and Fig. 4, transfers "
         "alone, of all layers on its DMA. sousa-2022: two small layers on our own cluster, simulated, and all layers "
-        "on four clusters, simulated up to --limit. "
+        "on four clusters, with our DRAM and with the paper's, simulated up to --limit. "
         "goetschalckx-2019: VGG-E's first five layers as a pipeline, simulated. yang-2016: three layers on a cluster "
         "designed for them, simulated.",
     ),
@@ -85,7 +85,12 @@ Caches = Annotated[
     ),
 ]
 System = Annotated[
-    str, typer.Option("--system", metavar="FILE", help="With sousa-2022 --rtl: one of its four clusters.")
+    str,
+    typer.Option(
+        "--system",
+        metavar="FILE[,FILE...]",
+        help="With sousa-2022 --rtl: one of its four clusters; several are computed one after the other.",
+    ),
 ]
 Limit = Annotated[
     int,
@@ -93,12 +98,13 @@ Limit = Annotated[
         "--limit",
         metavar="CYCLES",
         min=0,
-        help="With sousa-2022 --rtl: layers of more predicted cycles are not simulated.",
+        help="With sousa-2022 --rtl: layers of more predicted cycles are not simulated, but for the three shortest "
+        "of each network; 0: none is.",
     ),
 ]
 Jobs = Annotated[int, jobs_option("Number of layers searched at a time.", MEMORY_OF_A_SEARCH)]
 
-SYSTEM, LIMIT = "sousa_2022", 100_000
+SYSTEM, LIMIT = "sousa_2022,sousa_2022_bursts", 100_000
 ON_CLUSTER = ("cecconi-2017", "sousa-2022")
 RTL_ALONE = ("goetschalckx-2019", "yang-2016")
 """Papers whose --rtl prints what was simulated and nothing else."""

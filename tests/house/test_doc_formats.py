@@ -103,4 +103,8 @@ def test_the_keys_of_hardware_are_those_of_the_code_with_their_defaults() -> Non
 
 
 def test_the_check_can_fail() -> None:
-    assert unnamed((Dram,), "`latency`, `row_bytes`, `banks: 8`, block_cycles") == ["block_cycles", "miss_cycles"]
+    assert unnamed((Dram,), "`latency`, `row_bytes`, `banks: 8`, block_cycles") == [
+        "access_cycles",
+        "block_cycles",
+        "miss_cycles",
+    ]

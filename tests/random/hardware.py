@@ -46,7 +46,7 @@ OWN: dict[str, Callable[[Random], Any]] = {
 """Keys whose values have a form of their own. Those of ``buffers`` follow from the lanes."""
 SIZES = {"budget": (1024, 2048, 4096), "multipliers": (4, 16, 32), "cluster.hwcs": (1, 2, 3),
          "cluster.tcdm": (2048, 4096, 8192, 16384), "cluster.dram.miss_cycles": (0, 7, 21),
-         "cluster.dram.latency": (0, 5, 30)}  # fmt: skip
+         "cluster.dram.latency": (0, 5, 30), "cluster.dram.access_cycles": (0, 0, 9.5)}  # fmt: skip
 """Of the whole range, what makes small hardware and short runs."""
 ALWAYS = {"name", "lanes"}
 

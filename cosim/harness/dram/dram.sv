@@ -3,10 +3,12 @@
 // Written independently of the DMA: nothing here is derived from it, and nothing in it is trusted. The memory itself is
 // in the harness around this module.
 //
-// Timing (after Sousa 2022): the DRAM moves blocks of 128 bytes, one at a time, each in `block_cycles`; a block in
-// another row than the last one of its bank and stream takes `miss_cycles` more. Reads and writes that wait take turns,
-// each in its order. A burst's first beat comes `latency` cycles after its address at the earliest, a write's response
-// as long after its last beat; these overlap. With all of them 0 there is a beat in every cycle and direction.
+// Timing: the DRAM moves blocks of 128 bytes, one at a time, each in `block_cycles`; a block in another row than the
+// last one of its bank and stream takes `miss_cycles` more. With `access_cycles` a block takes these first, and then of
+// `block_cycles` the part of its beats that the burst moves (after Sousa 2022, Eq. 6: the CAS latency for each burst of
+// 128 bytes, the transfer for each byte; rows are ours). Reads and writes that wait take turns, each in its order. A
+// burst's first beat comes `latency` cycles after its address at the earliest, a write's response as long after its last
+// beat; these overlap. With all of them 0 there is a beat in every cycle and direction.
 //
 // Streams: bursts by their ID, which is even for reads and odd for writes (of a cluster 0 and 2, and 1). Open rows are
 // kept for each.
@@ -80,7 +82,7 @@ module dram #(
     // Controls, constant while anything is under way.
     input wire [31:0] random_start,   // not 0
     input wire [39:0] stall_rate,     // so many cycles in 256 without handshake: AR, R, AW, W, B from bit 0 up
-    input wire [127:0] timing,        // latency, miss_cycles: cycles; block_cycles: 1/256 cycles; geometry: see `open_rows`
+    input wire [127:0] timing,        // latency, miss_cycles: cycles; access_cycles (bit 16 on), block_cycles: 1/256; geometry: see `open_rows`
     input wire [ 1:0] error_enable,   // reads, writes
     input wire [ 1:0] error_code,     // 2: SLVERR, 3: DECERR
     input wire [31:0] error_address   // any byte of the beat
@@ -92,6 +94,7 @@ module dram #(
   initial if (IdBits == 0 || Queue == 0 || Queue >= Places) $fatal(1, "dram: no IdBits, or no Queue of 1 to 15");
   localparam logic [3:0] Other = 4'd15;  // outside all regions
   wire [15:0] latency = timing[15:0];
+  wire [15:0] access_cycles = timing[31:16];
   wire [15:0] miss_cycles = timing[47:32];
   wire [15:0] block_cycles = timing[79:64];
   wire [31:0] geometry = timing[127:96];
@@ -135,7 +138,7 @@ module dram #(
 
   // Blocks that have been moved and whose beats have not come to an end.
   logic [15:0] r_credit, w_credit;
-  wire         immediate = block_cycles == 16'd0 && miss_cycles == 16'd0;
+  wire         immediate = block_cycles == 16'd0 && miss_cycles == 16'd0 && access_cycles == 16'd0;
 
   // The beat at hand in each direction.
   logic [ 7:0] r_number, w_number;
@@ -215,7 +218,15 @@ module dram #(
       .address({picks_write ? wm_block : rm_block, 7'd0}),
       .misses(misses)
   );
-  wire  [24:0] cost = 25'(block_cycles) + (misses ? {1'b0, miss_cycles, 8'd0} : 25'd0);
+  // The beats of the block that the burst moves.
+  wire  [31:0] pick_from = picks_write ? w_address[wm] : r_address[rm];
+  wire  [31:0] pick_last = picks_write ? wm_last : rm_last;
+  wire  [24:0] pick_block = picks_write ? wm_block : rm_block;
+  wire  [BlockLow-1:0] from_beat = pick_block == pick_from[31:7] ? pick_from[6:Low] : '0;
+  wire  [BlockLow-1:0] to_beat = pick_block == pick_last[31:7] ? pick_last[6:Low] : '1;
+  wire  [24:0] part = 25'((32'(block_cycles) * (32'(to_beat) - 32'(from_beat) + 32'd1)) >> BlockLow);
+  wire  [24:0] cost = (access_cycles == 16'd0 ? 25'(block_cycles) : part + 25'(access_cycles)) +
+      (misses ? {1'b0, miss_cycles, 8'd0} : 25'd0);
   wire  [24:0] over = move_ends ? 25'd256 - left : 25'd0;  // of this cycle, if the next block follows at once
 
   // The read burst that was accepted one cycle ago: only now it is known what of it is wanted.

@@ -90,7 +90,7 @@ def estimated_cycles(
         raise InputError(f"{schedule.layer.name}: the TCDM needs {placement.size} bytes, it has {room}")
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, {})
     port = DramPort.of(cluster)
-    a_beat = max(1.0, port.dram.block_cycles * port.beat_bytes / BLOCK_BYTES)
+    a_beat = max(1.0, (port.dram.block_cycles + port.dram.access_cycles) * port.beat_bytes / BLOCK_BYTES)
     alone = not ordered and schedule.lanes.along("c") > 1 and schedule.layer.kernel != (1, 1)
     loads, stores = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices))
     for array in (one for one in ARRAYS if one not in residence.unmoved):

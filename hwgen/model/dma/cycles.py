@@ -97,16 +97,19 @@ class _Dram:
         The address came in cycle ``accepted``.
         """
         timing, width = self._timing, self._dma.beat_bytes
-        block, moved = -1, 0
-        for beat in range(begin // width, (begin + size - 1) // width + 1):
+        block, moved, last = -1, 0, (begin + size - 1) // width
+        for beat in range(begin // width, last + 1):
             if not timing.immediate and beat * width // BLOCK_BYTES != block:
                 block = beat * width // BLOCK_BYTES
-                moved = self._move(accepted + 1, block) + 1
+                beats = min(last, (block + 1) * BLOCK_BYTES // width - 1) - beat + 1
+                moved = self._move(accepted + 1, block, beats) + 1
             yield max(first, moved)
 
-    def _move(self, asked: int, block: int) -> int:
-        """The cycle at whose end a block has been moved."""
+    def _move(self, asked: int, block: int, beats: int) -> int:
+        """The cycle at whose end these beats of a block have been moved."""
         cost = ticks(self._timing.block_cycles)
+        if self._timing.access_cycles:
+            cost = ticks(self._timing.access_cycles) + cost * beats * self._dma.beat_bytes // BLOCK_BYTES
         if self._rows.misses(block * BLOCK_BYTES):
             cost += ticks(self._timing.miss_cycles)
         spare = self._spare if asked <= self._free else 0

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
-from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, DramPort, closed_rows, row_misses, ticks
+from hwgen.arch.dram import BLOCK_BYTES, TICKS, DramPort, closed_rows, row_misses, ticks
 from hwgen.arch.layout import consecutive
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights import OrderedWeights, packed_size
@@ -274,16 +274,18 @@ def _concatenated(chunks: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, In
 # --- time ---
 
 
-def dram_ticks(counts: Counts, timing: Dram) -> int:
+def dram_ticks(counts: Counts, port: DramPort) -> int:
     """Time of everything counted at `dram`, in fractions of a cycle (`TICKS`).
 
-    The DRAM transfers one block after another, each in ``block_cycles``, with ``miss_cycles`` more on a row miss;
-    loads and stores share it. Loads and stores each have at most one beat a cycle. Bursts are requested ahead, so
-    ``latency`` does not count.
+    The DRAM transfers one block after another, each in ``block_cycles``, with ``miss_cycles`` more on a row miss, or
+    as ``access_cycles`` say (to a unit of time for each block); loads and stores share it. Loads and stores each have
+    at most one beat a cycle. Bursts are requested ahead, so ``latency`` does not count.
     """
     beats = {"read": 0, "write": 0}
-    busy, block, miss = 0, ticks(timing.block_cycles), ticks(timing.miss_cycles)
+    timing = port.dram
+    busy, block, miss, first = 0, *map(ticks, (timing.block_cycles, timing.miss_cycles, timing.access_cycles))
     for (_, _, direction), access in counts.at(DRAM.name).accesses.items():
         beats["read" if direction.startswith("read") else "write"] += access.beats
-        busy += access.blocks * block + access.row_misses * miss
+        whole = access.beats * block * port.beat_bytes // BLOCK_BYTES if first else access.blocks * block
+        busy += access.blocks * first + whole + access.row_misses * miss
     return max(busy, TICKS * max(beats.values()))

@@ -27,8 +27,8 @@ __all__ = [
     "takes_data",
 ]
 
-P_WIDTH, P_LATENCY, P_MISS, P_BLOCK, P_ROW = range(5)
-DRAM_PARAMETERS = 5
+P_WIDTH, P_LATENCY, P_MISS, P_BLOCK, P_ROW, P_ACCESS = range(6)
+DRAM_PARAMETERS = 6
 """Those come first in the array of parameters, see `dram_parameters`; others may follow."""
 # What it shows in a cycle: whether an address is accepted, a beat that was read, an answer.
 D_READ_OPEN, D_WRITE_OPEN, D_DATA, D_DATA_OF, D_DATA_LAST, D_ANSWER, D_ANSWER_OF = range(7)
@@ -49,7 +49,8 @@ K_WROTE = 2
 
 def dram_parameters(timing: Dram, beat_bytes: int) -> list[int]:
     """The parameters of a DRAM of this timing at a port of this width."""
-    return [beat_bytes, timing.latency, timing.miss_cycles, ticks(timing.block_cycles), timing.row_bytes]
+    block, access = ticks(timing.block_cycles), ticks(timing.access_cycles)
+    return [beat_bytes, timing.latency, timing.miss_cycles, block, timing.row_bytes, access]
 
 
 _opens_row = inner(arch_dram.opens_row)
@@ -134,7 +135,7 @@ def dram_cycle(  # type: ignore[no-untyped-def]
 
 @inner
 def _immediate(p):  # type: ignore[no-untyped-def]
-    return p[P_BLOCK] == 0 and p[P_MISS] == 0
+    return p[P_BLOCK] == 0 and p[P_MISS] == 0 and p[P_ACCESS] == 0
 
 
 @inner
@@ -169,6 +170,10 @@ def _blocks(p, dram, queues, rows, kept):  # type: ignore[no-untyped-def]
         burst = queues[WRITES if write else READS, dram[way + O_MOVE] % SLOTS]
         block = burst[F_FIRST] // BLOCK_BYTES + dram[way + O_BLOCK]
         cost = p[P_BLOCK]
+        if p[P_ACCESS]:  # and a part of a block takes its part
+            first = max(burst[F_FIRST], block * BLOCK_BYTES) // p[P_WIDTH]
+            beats = min(burst[F_LAST], (block + 1) * BLOCK_BYTES - 1) // p[P_WIDTH] - first + 1
+            cost = p[P_ACCESS] + p[P_BLOCK] * beats * p[P_WIDTH] // BLOCK_BYTES
         if _opens_row(rows, burst[F_STREAM], block * BLOCK_BYTES // p[P_ROW]):
             cost += p[P_MISS] * TICKS
         dram[D_MOVING], dram[D_WRITES], kept[K_WROTE] = 1, write, write

@@ -100,7 +100,9 @@ class DramPath:
         """Cycles after which a DRAM of this timing has answered, whatever waits before."""
         if not self.streams:
             return 0
-        return self.dram.latency + 64 * (self.dram.miss_cycles + int(self.dram.block_cycles) + 1)
+        return self.dram.latency + 64 * (
+            self.dram.miss_cycles + int(self.dram.block_cycles + self.dram.access_cycles) + 1
+        )
 
 
 NO_MOVERS = DramPath(MoverParameters(), Dram())

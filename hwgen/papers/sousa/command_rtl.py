@@ -19,6 +19,8 @@ from hwgen.papers.sousa.system_rows import Cost, SystemRow
 __all__ = ["CLUSTERS", "OnSystem", "on_system"]
 
 CLUSTERS = 4
+SHORTEST, SHORTEST_LIMIT = 3, 2_000_000
+"""Layers of each network that are simulated in any case, the shortest ones, if they take no more cycles than this."""
 CHOOSERS = ("burst-aware", "byte-counting")
 
 
@@ -33,7 +35,10 @@ class OnSystem:
 
 
 def on_system(networks: Sequence[str], name: str, limit: int, folder: Path) -> OnSystem:
-    """Both mappings of every layer of the networks, in the simulator up to ``limit`` predicted cycles."""
+    """Both mappings of every layer of the networks, in the simulator up to ``limit`` predicted cycles.
+
+    Unless the limit is 0, so are the `SHORTEST` layers of each network.
+    """
     hardware = _hardware(name)
     with progress(len(networks), "searching for four clusters") as step:
         layers = mapped_on_system(networks, hardware, CLUSTERS, step)
@@ -47,10 +52,10 @@ def on_system(networks: Sequence[str], name: str, limit: int, folder: Path) -> O
     campaign = MappingCampaign(groups, hardware, CLUSTERS, folder, limit)
     with progress(len(groups), "predicting cycles") as step:
         predicted = campaign.predict(step)
-    number = sum(campaign.fits(group) for group in predicted)
-    note(f"simulating {number} of {len(groups)} layers, those of at most {limit:,} cycles")
-    with progress(number, "simulating") as step:
-        results = campaign.measure(predicted, step)
+    within = _within(layers, predicted, campaign)
+    note(f"{name}: simulating {len(within)} of {len(groups)} layers")
+    with progress(len(within), "simulating") as step:
+        results = campaign.measure(predicted, within, step)
     for result in (one for group in results for one in group):
         for failure in result.failures:
             typer.echo(printable(f"{result.name}: {failure}"), err=True)
@@ -62,6 +67,20 @@ def on_system(networks: Sequence[str], name: str, limit: int, folder: Path) -> O
             rows.append(_row(one, aware, other))
     passed = all(result.passed for group in results for result in group)
     return OnSystem(system_npu(hardware, CLUSTERS), rows, refused, passed)
+
+
+def _within(
+    layers: Sequence[MappedLayer], predicted: Sequence[Sequence[MappingResult]], campaign: MappingCampaign
+) -> list[int]:
+    """The layers that are simulated."""
+    within = {number for number, group in enumerate(predicted) if campaign.fits(group)}
+    longest = [max(one.predicted for one in group) for group in predicted]
+    runs = [number for number, group in enumerate(predicted) if all(one.chosen is not None for one in group)]
+    runs = [number for number in runs if longest[number] <= SHORTEST_LIMIT] if campaign.limit else []
+    for network in dict.fromkeys(network for layer in layers for network in layer.networks):
+        own = sorted((number for number in runs if network in layers[number].networks), key=longest.__getitem__)
+        within |= set(own[:SHORTEST])
+    return sorted(within)
 
 
 def _hardware(name: str) -> Hardware:

@@ -1,6 +1,6 @@
 """The tables and the summary of the Sousa 2022 figures as text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hwgen.papers.claims import Claim, claims_table
 from hwgen.papers.documents import csv_text
@@ -27,8 +27,8 @@ FILES_TEXT = """\
   byte"""
 
 SYSTEM_FILES_TEXT = """\
-- `system.json`: every layer on four clusters; `mappings.jsonl`: each run, kept as soon as it was there;
-  `fig7_clusters.png`, `.svg`: their MACs a cycle by MACs a byte"""
+- `system.json`: every layer on four clusters of each hardware; `mappings.jsonl`: each run, kept as soon as it was
+  there; `fig7_HARDWARE.png`, `.svg`: their MACs a cycle by MACs a byte"""
 
 COLUMNS = (
     "reading",
@@ -71,9 +71,9 @@ def mapping_readme(
     own: Sequence[ModelRow],
     judged: Sequence[JudgedLayer],
     runs: Sequence[OwnRun],
-    system: Sequence[str] = (),
+    systems: Mapping[str, Sequence[str]],
 ) -> str:
-    """The summary as Markdown: claims beside findings, Table II, the clusters (``system``), the files."""
+    """The summary as Markdown: claims beside findings, Table II, the clusters (``systems``), the files."""
     sections = {
         "# Sousa et al. 2022, computed anew": [
             "Every figure here was computed; the published ones are quoted in the second column of the first table,",
@@ -96,8 +96,8 @@ def mapping_readme(
             *(["", *judged_lines(judged)] if judged else []),
             *(["", *own_runs(runs)] if runs else []),
         ],
-        **({"## On four clusters": list(system)} if system else {}),
-        "## Files": [FILES_TEXT + (f"\n{SYSTEM_FILES_TEXT}" if system else "")],
+        **{f"## On four clusters of {name}": lines for name, lines in systems.items()},
+        "## Files": [FILES_TEXT + (f"\n{SYSTEM_FILES_TEXT}" if systems else "")],
     }
     return "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))
 

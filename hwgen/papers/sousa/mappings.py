@@ -103,10 +103,15 @@ class MappingCampaign:
         return found
 
     def measure(
-        self, predicted: Sequence[Sequence[MappingResult]], progress: Callable[[], None] = lambda: None
+        self,
+        predicted: Sequence[Sequence[MappingResult]],
+        within: Sequence[int] | None = None,
+        progress: Callable[[], None] = lambda: None,
     ) -> list[list[MappingResult]]:
-        """The same, with what was measured for those within the limit: the shortest first."""
-        within = [number for number, group in enumerate(predicted) if self.fits(group)]
+        """The same, with what was measured for the groups of these numbers, or of those within the limit."""
+        if within is None:
+            within = [number for number, group in enumerate(predicted) if self.fits(group)]
+        within = list(within)
         within.sort(key=lambda number: max(one.predicted for one in predicted[number]))
         wanted = {number: [_taken(*pair) for pair in zip(self.groups[number], predicted[number], strict=True)]
                   for number in within}  # fmt: skip

@@ -1,16 +1,19 @@
 """The burst-aware and the byte-counting mapping on several clusters like the paper's: nests, and what came of them.
 
 A cluster of ours is one of the paper's TLEs, an HWC one of its TLTs, and tiles are those that fit the paper's three
-memories of 8 KB a core. The clusters share a DRAM and nothing else. The premise is not the paper's: its bursts have
-128 bytes, and Eq. 6 charges the CAS latency for each. Here a burst is an AXI burst of the greatest length, 2 KiB, and
-costs what `hwgen calibrate` measured for a run; first accesses of blocks overlap, and rows stay open. Loads,
-computations and stores of a cluster come one after the other, as the paper adds them up.
+memories of 8 KB a core. The clusters share a DRAM and nothing else. Loads, computations and stores of a cluster come
+one after the other, as the paper adds them up.
+
+Two premises, by the hardware's DRAM. The paper's: bursts have 128 bytes, and Eq. 6 charges the CAS latency for each;
+a DRAM with ``access_cycles`` does (``sousa_2022_bursts``). Else ours: a burst is an AXI burst of the greatest length,
+2 KiB, and costs what `hwgen calibrate` measured for a run; first accesses of blocks overlap, and rows stay open.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from hwgen.arch.dram import BLOCK_BYTES, Dram
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
@@ -81,13 +84,17 @@ def system_npu(hardware: Hardware, clusters: int) -> Npu:
     assert cluster is not None
     assert cluster.load is not None
     assert hardware.lanes is not None
+    dram = cluster.dram or Dram()
     burst = LONGEST * cluster.axi_bits // 8
+    latency, burst_time = cluster.load.run, burst * cluster.load.byte
+    if dram.access_cycles:
+        burst, latency, burst_time = BLOCK_BYTES, dram.access_cycles, dram.block_cycles
     return Npu(
         clusters=clusters,
         cores=cluster.hwcs,
         burst=burst,
-        latency=cluster.load.run,
-        burst_time=burst * cluster.load.byte,
+        latency=latency,
+        burst_time=burst_time,
         macs=hardware.lanes.product // 2,  # lanes of operands of 16 bits
         cycle=1.0,
     )

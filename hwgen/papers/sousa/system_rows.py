@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.papers.claims import Claim, cases, share_of_cases
 from hwgen.papers.sousa.claims import CLOSE, MOST, gain_within
 from hwgen.papers.sousa.model import Npu
 from hwgen.papers.sousa.rows import MODELS, PUBLISHED
 
-__all__ = ["Cost", "SystemRow", "system_claims", "system_lines"]
+__all__ = ["Cost", "SystemRow", "premise_text", "system_claims", "system_lines"]
 
 TOLERANCE = 0.01
 """The part by which the burst-aware mapping may be slower."""
@@ -106,6 +107,13 @@ class SystemRow:
         return [f"{name}, {one.mapping} in place of {one.instead_of}" for name, one in pairs if one.instead_of]
 
 
+def premise_text(npu: Npu) -> str:
+    """What a burst is and costs: the paper's premise, or that of DRAMs like DDR3."""
+    if npu.burst == BLOCK_BYTES:
+        return f"each burst of {npu.burst} bytes with its CAS latency, as Eq. 6 has it"
+    return f"with bursts of up to {npu.burst} bytes, first accesses that overlap, and open rows"
+
+
 def system_claims(rows: Sequence[SystemRow], npu: Npu) -> list[Claim]:
     """The paper's claims that the rows speak for or against."""
     networks = [network for network in MODELS if any(network in row.networks for row in rows)]
@@ -120,7 +128,7 @@ def system_claims(rows: Sequence[SystemRow], npu: Npu) -> list[Claim]:
     roofs = [_of_roof(row, npu) for row in rows]
     near, half = [part >= BANDWIDTH for part in roofs], sum(part >= 0.5 for part in roofs)
     scope = f"{len(rows)} different layers, {measured} of them in the RTL, the others by the cycle model"
-    reading = f"{own}, with bursts of up to {npu.burst} bytes, first accesses that overlap, and open rows"
+    reading = f"{own}, {premise_text(npu)}"
     return [
         Claim(
             "Fig. 5",
@@ -210,7 +218,7 @@ def system_lines(rows: Sequence[SystemRow], npu: Npu, refused: Sequence[str]) ->
         f"{npu.clusters} clusters of {npu.cores} HWCs with {npu.macs} MACs of 16 bits a cycle, a DMA and a memory of",
         "their own, on one DRAM; tiles that fit the paper's three memories of 8 KB a core; loads, computation and",
         "stores of a cluster one after the other. Each layer once, whichever networks have it. Cycles in the RTL,",
-        "or in brackets by the cycle model.",
+        f"or in brackets by the cycle model. The DRAM: {premise_text(npu)}.",
         "",
         "| layer | of | bursts in view | counting bytes | cycles: bursts | bytes | faster by % | model off by % |",
         "|---|---|---|---|---|---|---|---|",

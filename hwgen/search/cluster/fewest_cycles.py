@@ -87,7 +87,7 @@ def _plans(layer: Layer, bits: Bits, cluster: Cluster, target: Target, slack: fl
     levels = CostLevels(layer, bits, cluster, target, objective, demand=None, max_tried=MAX_TRIED, spreads=True)
     taps = prod(layer.extents[dim] for dim in REDUCTION_DIMS)
     timing = cluster.dram or Dram()
-    a_byte = max(1 / beat_bytes(cluster.axi_bits), timing.block_cycles / BLOCK_BYTES)
+    a_byte = max(1 / beat_bytes(cluster.axi_bits), (timing.block_cycles + timing.access_cycles) / BLOCK_BYTES)
 
     def estimate(busy: Floats | float, tiles: Floats | float, moved: Floats | float) -> Floats:
         moving = moved * a_byte

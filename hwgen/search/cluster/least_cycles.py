@@ -94,7 +94,9 @@ class _Search:
             layer, bits, self._cluster, self._target, objective, demand=None, max_tried=MAX_TRIED, spreads=True
         )
         timing = self._cluster.dram or Dram()
-        self._a_byte = max(1 / beat_bytes(self._cluster.axi_bits), timing.block_cycles / BLOCK_BYTES)
+        self._a_byte = max(
+            1 / beat_bytes(self._cluster.axi_bits), (timing.block_cycles + timing.access_cycles) / BLOCK_BYTES
+        )
 
     def plans(self) -> list[_Plan]:
         """The spread tiles of least first estimates."""

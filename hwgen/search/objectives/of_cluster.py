@@ -104,11 +104,11 @@ class Time(ClusterObjective):
         super().__init__(hardware)
         self._port = DramPort.of(self._cluster)
         dram = self._port.dram
-        block, miss = ticks(dram.block_cycles), ticks(dram.miss_cycles)
+        block, miss = ticks(dram.block_cycles + dram.access_cycles), ticks(dram.miss_cycles)
         self.price = np.array([0, 0, block, miss, TICKS, self._port.beat_bytes, dram.row_bytes], np.int64)
 
     def of_loops(self, bound: int, probe: Schedule) -> int:
-        return dram_ticks(dram_counts(probe, self._port, self._cluster.hwcs), self._port.dram)
+        return dram_ticks(dram_counts(probe, self._port, self._cluster.hwcs), self._port)
 
     def value(self, cost: int, schedule: Schedule) -> float:
         return cost / TICKS

@@ -12,6 +12,8 @@ TIMINGS = {
     "zero latency": Dram(),
     "like DDR3": Dram(latency=20, miss_cycles=28, block_cycles=16),
     "slow": Dram(latency=30, miss_cycles=10, block_cycles=64.3),
+    "an access before each block": Dram(access_cycles=18.6, block_cycles=44.3),
+    "accesses and rows": Dram(latency=9, miss_cycles=12, access_cycles=3.7, block_cycles=13.1),
 }
 
 

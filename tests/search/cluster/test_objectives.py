@@ -43,7 +43,7 @@ def costs(layer: Layer, hardware: Hardware, objective: str) -> Iterator[tuple[fl
         value, moved = 0.0, predict(outer_level(probe)).total_bytes
         if objective == "dram-time":
             counts = dram.dram_counts(probe, port, 2)
-            value = dram_ticks(counts, port.dram) / TICKS
+            value = dram_ticks(counts, port) / TICKS
         if value > least:
             continue
         for schedule in every_schedule(layer, hardware, outer, left):
