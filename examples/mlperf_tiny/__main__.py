@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from examples.accelerator import HARDWARE, Record, dram_bytes, hwgen, judge
-from examples.mlperf_tiny.networks import NETWORKS, network
-from examples.quantising import quantise
+from examples.mlperf_tiny.networks import NETWORKS, quantised_network
 
 SEED = 1
-CALIBRATING = 8
 """Random inputs that a network with random weights is quantised with."""
 MODEL = "cluster_64_vector.yaml"
 FILES: Mapping[str, str] = {
@@ -79,7 +75,7 @@ def _run(record: Record, name: str, models: Path | None) -> dict[str, Any]:
     if published is not None and published.is_file():
         model, whose = published, "published weights"
     else:
-        model, whose = _quantised(name, folder), "random weights"
+        model, whose = quantised_network(name, SEED, folder / f"{FILES[name]}.onnx"), "random weights"
         if published is not None:
             record.say(f"  {published} is not there")
     record.say(f"  {name}, {whose}:")
@@ -87,13 +83,6 @@ def _run(record: Record, name: str, models: Path | None) -> dict[str, Any]:
     judge(record, run)
     record.figures[name] = {"weights": whose, **record.figures.pop("run")}
     return run
-
-
-def _quantised(name: str, folder: Path) -> Path:
-    """A network with random weights, calibrated with normal numbers."""
-    shape, _ = NETWORKS[name]
-    inputs = np.random.default_rng(SEED).normal(size=(CALIBRATING, *shape)).astype(np.float32)
-    return quantise(network(name, SEED), folder / f"{FILES[name]}.onnx", [{"input": one} for one in inputs])
 
 
 def _table(record: Record, runs: Mapping[str, dict[str, Any]], mhz: float) -> None:

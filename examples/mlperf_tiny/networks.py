@@ -4,15 +4,20 @@ Banbury et al., "MLPerf Tiny Benchmark", 2021. Batch normalisations are folded, 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["NETWORKS", "network"]
+from examples.quantising import quantise
+
+__all__ = ["NETWORKS", "network", "quantised_network"]
 
 OPSET = 17
+CALIBRATING = 8
+"""Inputs that a network is calibrated with."""
 Build = Callable[["Draft"], None]
 
 
@@ -155,3 +160,10 @@ def network(name: str, seed: int) -> Any:
     draft = Draft(seed, shape)
     build(draft)
     return draft.model(name)
+
+
+def quantised_network(name: str, seed: int, path: Path) -> Path:
+    """Write a network of `NETWORKS` with random weights, calibrated with normal numbers."""
+    shape, _ = NETWORKS[name]
+    inputs = np.random.default_rng(seed).normal(size=(CALIBRATING, *shape)).astype(np.float32)
+    return quantise(network(name, seed), path, [{"input": one} for one in inputs])

@@ -31,7 +31,7 @@ from hwgen.tools.kept import sealed_document
 from hwgen.tools.machine import processors
 from hwgen.tools.side_by_side import as_they_come
 
-__all__ = ["Choice", "ChooseRequest", "choose"]
+__all__ = ["Choice", "ChooseRequest", "choose", "planned_on"]
 
 PLANS = 2
 """Number of the planner; plans that another number kept are not used again."""
@@ -204,7 +204,7 @@ class ChooseRequest:
 
         while True:
             with steps(MOST_PLANS, "planning the network on clusters, at most") as step:
-                for (_, one), made in as_they_come(_planned, draw, self.jobs or processors()):
+                for (_, one), made in as_they_come(planned_on, draw, self.jobs or processors()):
                     selection.add(one, made)
                     self._keep(model, one, made)
                     step()
@@ -266,7 +266,7 @@ def _graph(model: Path) -> Graph:
     return read_quantised(model)
 
 
-def _planned(model: Path, one: Candidate) -> Planned | str:
+def planned_on(model: Path, one: Candidate) -> Planned | str:
     """The plan of a network on a candidate, maps in the TCDM where they fit; or why it does not run it."""
     graph = _graph(model)
     try:
