@@ -42,12 +42,16 @@ class TcdmParameters:
     words
         For each port, the words of 32 bits that one access moves: a power of two, at most as many as there are banks.
         Without them one each.
+    steady
+        Ports whose waits nothing makes up for, since what they are connected to moves as much in a cycle as they do:
+        those of the DMA. They go before wider ones, the others after them.
     """
 
     masters: int
     banks: int = 16
     size: int = 1 << 18
     words: tuple[int, ...] = ()
+    steady: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         if self.masters < 1:
@@ -145,9 +149,11 @@ class ClusterParameters:
     @property
     def tcdm(self) -> TcdmParameters:
         """Its shared memory."""
+        first, moves = len(HWC_PORTS) * self.hwcs, 2 * self.dma.ports
         return TcdmParameters(
-            masters=len(self.masters), banks=self.tcdm_banks, size=self.tcdm_bytes, words=self.words
-        )
+            masters=len(self.masters), banks=self.tcdm_banks, size=self.tcdm_bytes, words=self.words,
+            steady=frozenset(range(first, first + moves)),
+        )  # fmt: skip
 
     @property
     def words(self) -> tuple[int, ...]:

@@ -16,6 +16,9 @@ from hwgen.gateware.bus.tcdm import TcdmSignature
 
 __all__ = ["TcdmBanks", "TcdmPorts", "join_port"]
 
+REMEMBERED = 3
+"""Accesses of a wide port for which it is remembered that it waited for a steady one."""
+
 
 def _side_by_side(widths: Sequence[int]) -> data.FlexibleLayout:
     """Fields of these widths, packed from bit 0 up, by their numbers."""
@@ -80,8 +83,9 @@ class TcdmBanks(wiring.Component):
     A bank serves one request a cycle. A request for several words takes adjacent banks, all of them in one cycle. Of
     several masters with words of the same width a round-robin arbiter grants the next one after the master that it
     granted last; the others wait. Where requests of different widths want the same bank, a wider one goes first, and
-    narrower ones the next time, so that each waits a bounded time. Wider ones go first because a port is wide where
-    it is the one that a block waits for: weights above all. The answer follows one cycle after the grant.
+    narrower ones the next time, so that each waits a bounded time; but narrower ones that are steady go before it. A
+    port is wide where it is the one that a block waits for: weights above all. A steady port is that of the DMA, for
+    which the DRAM would have to wait. The answer follows one cycle after the grant.
     An access outside of the memory is granted at once and answered with an error; it writes nothing.
 
     Parameters
@@ -165,7 +169,7 @@ class TcdmBanks(wiring.Component):
         for words in widths:
             for one in contests[words]:
                 narrower = [
-                    other.wants.any()
+                    other.wants
                     for width in widths
                     if width < words
                     for other in contests[width][one.first // width : (one.first + words) // width]
@@ -187,21 +191,31 @@ class TcdmBanks(wiring.Component):
         m.d.comb += wants.eq(Cat(one[first] if i in masters else C(0, 1) for i, one in enumerate(wanted)))
         return _Contest(words, first, wants, Signal(len(wanted), name=f"grant_{name}"))
 
-    @staticmethod
-    def _turn(m: Module, contest: _Contest, taken: Value, narrower: list[Value]) -> Value:
+    def _turn(self, m: Module, contest: _Contest, taken: Value, narrower: list[Signal]) -> Value:
         """Whether the masters of a contest get their banks, of which wider requests may have taken some.
 
-        They go before narrower ones, which go before them the next time.
+        They go before narrower ones, which go before them the next time. Narrower ones that are steady go before
+        them, unless they have lost in one of their last `REMEMBERED` accesses: two words a cycle that come upon one a
+        cycle would else follow it from bank to bank at its pace.
         """
         name = f"{contest.words}_from_{contest.first}"
-        wins = Signal(name=f"wins_{name}")
+        wins, asks = Signal(name=f"wins_{name}"), (contest.wants != 0) & ~taken
         if not narrower:
-            m.d.comb += wins.eq((contest.wants != 0) & ~taken)
+            m.d.comb += wins.eq(asks)
             return wins
-        yields = Signal(name=f"yields_{name}")
-        m.d.comb += wins.eq((contest.wants != 0) & ~taken & ~(yields & Cat(narrower).any()))
-        with m.If((contest.wants != 0) & ~taken):
-            m.d.sync += yields.eq(wins & Cat(narrower).any())
+        lost, won = Signal(range(REMEMBERED + 1), name=f"lost_{name}"), Signal(name=f"won_{name}")
+        wanted = reduce(or_, narrower)
+        is_steady = Cat(C(i in self.parameters.steady, 1) for i in range(len(wanted)))
+        steady, others = (wanted & is_steady) != 0, (wanted & ~is_steady) != 0
+        m.d.comb += wins.eq(asks & ~(steady & (lost == 0) | others & won))
+        with m.If(asks):
+            m.d.sync += won.eq(wins & others)
+            with m.If(~wins):
+                m.d.sync += lost.eq(REMEMBERED)
+            with m.Elif(steady):
+                m.d.sync += lost.eq(0)
+            with m.Elif(lost != 0):
+                m.d.sync += lost.eq(lost - 1)
         return wins
 
     def _settle(self, m: Module, contest: _Contest, wins: Value) -> None:

@@ -23,6 +23,8 @@ class Master:
     banks: tuple[int, ...]
     banks_in_all: int
     words: int = 1
+    steady: bool = False
+    strides: bool = False
     request: tuple[int, int, int, int] | None = None
     due: tuple[bool, int | None] | None = None
     waited: int = 0
@@ -31,7 +33,9 @@ class Master:
     granted: list[int] = field(default_factory=list)
 
     def ask(self) -> None:
-        if self.request is None and self.rng.random() < self.rate:
+        if self.request is None and self.strides:
+            self.request = (4 * self.words * len(self.granted) % SIZE, 1, (1 << 4 * self.words) - 1, 0)
+        elif self.request is None and self.rng.random() < self.rate:
             word = self.rng.randrange(SIZE // 4 // self.banks_in_all) * self.banks_in_all + self.rng.choice(
                 self.banks
             )
@@ -49,7 +53,8 @@ class Master:
 def run(masters: list[Master], banks: int, cycles: int) -> None:
     """Drive the masters and check every cycle against a memory in Python."""
     words = tuple(master.words for master in masters)
-    dut = TcdmBanks(TcdmParameters(masters=len(masters), banks=banks, size=SIZE, words=words))
+    steady = frozenset(i for i, master in enumerate(masters) if master.steady)
+    dut = TcdmBanks(TcdmParameters(masters=len(masters), banks=banks, size=SIZE, words=words, steady=steady))
     memory = dict.fromkeys(range(0, SIZE, 4), 0)
 
     def grant(ctx: Any, number: int, master: Master, busy: set[int]) -> None:
@@ -129,8 +134,13 @@ def test_random_masters_against_a_memory_in_python(count: int, banks: int) -> No
     ("words", "banks"), [((2, 2, 2), 4), ((4, 1, 1, 2, 1, 4), 8), ((16, 1, 4, 16, 1, 1), 16), ((4, 1), 4)]
 )
 @pytest.mark.parametrize("rate", [0.5, 1.0])
-def test_wide_accesses_take_adjacent_banks_in_one_grant(words: tuple[int, ...], banks: int, rate: float) -> None:
-    masters = [Master(Random(i), rate, tuple(range(banks)), banks, number) for i, number in enumerate(words)]
+@pytest.mark.parametrize("steady", [0, 1])
+def test_wide_accesses_take_adjacent_banks_in_one_grant(
+    words: tuple[int, ...], banks: int, rate: float, steady: int
+) -> None:
+    masters = [
+        Master(Random(i), rate, tuple(range(banks)), banks, number, i % 2 < steady) for i, number in enumerate(words)
+    ]
     run(masters, banks, 400)
     assert min(len(master.granted) for master in masters) >= 400 // (4 * len(words)) * rate
     assert all(master.longest <= 4 * len(words) for master in masters), "wide and narrow ones take turns"
@@ -142,6 +152,23 @@ def test_where_a_wide_and_a_narrow_access_meet_the_narrow_one_waits() -> None:
     assert narrow.conflicts >= 50
     assert wide.conflicts <= narrow.conflicts // 2, "it waits only where it met one the time before"
     assert max(wide.longest, narrow.longest) == 1
+
+
+def test_a_steady_access_goes_before_a_wide_one() -> None:
+    wide, steady = (Master(Random(i), 0.1, (0,), 4, words, words == 1) for i, words in enumerate((2, 1)))
+    run([wide, steady], 4, 2000)
+    assert wide.conflicts >= 10
+    assert steady.conflicts <= wide.conflicts // 2, "it waits only where the wide one waited a moment before"
+    assert max(wide.longest, steady.longest) == 1
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+def test_two_words_a_cycle_pass_one_word_a_cycle(first: int) -> None:
+    wide = Master(Random(0), 1.0, (0,), 8, 2, strides=True)
+    steady = Master(Random(1), 1.0, (0,), 8, 1, steady=True, strides=True, granted=[0] * first)
+    run([wide, steady], 8, 400)
+    assert wide.conflicts + steady.conflicts <= 400 // 3, "it would be each second cycle where it follows"
+    assert len(wide.granted) >= 300
 
 
 def test_masters_that_all_want_one_bank_are_served_in_turn() -> None:
