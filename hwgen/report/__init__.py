@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-__all__ = ["STYLE"]
+__all__ = ["SCRIPTS", "STYLE"]
 
-STYLE = Path(__file__).resolve().parent / "page_parts" / "page.css"
+PARTS = Path(__file__).resolve().parent / "page_parts"
+STYLE = PARTS / "page.css"
 """The style of pages: colours, text, tables."""
+SCRIPTS = tuple(PARTS / name for name in ("charts.js", "panel.js", "sorted_table.js"))
+"""What pages with charts have before their own script, which has `data`, `kept` and `keep`."""

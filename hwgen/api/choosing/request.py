@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.api.arguments import claim_folder
+from hwgen.api.choosing.pages import COLUMNS, asked_lines, bound_cloud, plan_rows
 from hwgen.api.choosing.selection import Budget, Planned, Selection
 from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.api.networks import Network, is_model
 from hwgen.api.progress import note, steps
-from hwgen.api.results import Answer, Difference
+from hwgen.api.results import Answer, Difference, Figure
 from hwgen.api.running import RunRequest
 from hwgen.api.session import call
 from hwgen.ir.document import InputError, dump_yaml, json_text, sealed, write_atomically
@@ -23,7 +24,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.lower.network.cluster_plan import plan_cluster
-from hwgen.lower.network.forecast import forecast_of
+from hwgen.lower.network.forecast import NodeForecast, forecast_of
 from hwgen.lower.network.placement import possible_placement
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.tools.cache import digest_of
@@ -33,14 +34,15 @@ from hwgen.tools.side_by_side import as_they_come
 
 __all__ = ["Choice", "ChooseRequest", "choose", "planned_on"]
 
-PLANS = 2
+PLANS = 3
 """Number of the planner; plans that another number kept are not used again."""
+KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")
 MINUTES = 5.0
 MOST_PLANS = 200
 SEED = 1
 """The seed of the random inputs of runs."""
-CHOSEN, FRONT, KEPT, DOCUMENT = "chosen.yaml", "front", "planned", "choice.json"
-"""What is in the folder: the hardware, that of the front, plans that are kept, the document."""
+CHOSEN, FRONT, KEPT, DOCUMENT, PAGE = "chosen.yaml", "front", "planned", "choice.json", "choice.html"
+"""What is in the folder: the hardware, that of the front, plans that are kept, the document, the page."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,7 +56,9 @@ class Choice(Answer):
     chosen : None where nothing that was planned does what is asked.
     nearest : the one of the most images a second.
     front : those that no other one undercuts in LUTs and in time, the smallest first.
-    planned, candidates, refused : how many were planned, how many there are, how many did not run the network.
+    plans : what was planned.
+    cloud : LUT4 and milliseconds of an image, by the bound, of all there are.
+    candidates, refused : how many there are, how many did not run the network.
     in_question : how many that were not planned could be better still by their bounds.
     folder : where the files are; None: nowhere.
     """
@@ -65,7 +69,8 @@ class Choice(Answer):
     chosen: Planned | None
     nearest: Planned
     front: tuple[Planned, ...]
-    planned: int
+    plans: tuple[Planned, ...]
+    cloud: tuple[tuple[int, float], ...]
     candidates: int
     refused: int
     in_question: int
@@ -77,6 +82,29 @@ class Choice(Answer):
         if self.chosen is None:
             raise InputError(self.summary())
         return self.chosen.candidate.hardware
+
+    @property
+    def planned(self) -> int:
+        """How many were planned."""
+        return len(self.plans)
+
+    def plot(self) -> Figure:
+        """Time against area: what was planned, the front, and the bounds of all there is."""
+        from hwgen.report.choice.page import choice_picture, thinned  # its libraries take a second
+
+        return Figure.of(choice_picture(self._plan_rows(), thinned(self.cloud), asked_lines(self.budget)))
+
+    def page(self) -> str:
+        """The page of the choice: the picture, of each plan its hardware and where its time goes, a table."""
+        from hwgen.report.choice.page import choice_page, thinned
+
+        title = f"{self.network}: which hardware"
+        summary = f"{self.summary()}. {self.planned} of {self.candidates:,} clusters planned."
+        cloud = thinned(self.cloud)
+        return choice_page(title, summary, self._plan_rows(), cloud, asked_lines(self.budget), COLUMNS)
+
+    def _plan_rows(self) -> list[dict[str, Any]]:
+        return plan_rows(self.plans, self.front, self.chosen, self.budget)
 
     def document(self) -> dict[str, Any]:
         """The document that ``hwgen choose --json`` prints."""
@@ -167,8 +195,9 @@ class ChooseRequest:
             reasons = "; ".join(list(dict.fromkeys(selection.refused.values()))[:3])
             raise InputError(f"{self.model}: no cluster that was tried runs the network: {reasons}")
         choice = Choice(
-            self.model, graph.name, self.budget, best, nearest, tuple(selection.front), len(selection.planned),
-            len(found), len(selection.refused), selection.in_question, self.output,
+            self.model, graph.name, self.budget, best, nearest, tuple(selection.front), tuple(selection.planned),
+            tuple(bound_cloud(found, self.budget)), len(found), len(selection.refused), selection.in_question,
+            self.output,
         )  # fmt: skip
         self._write(choice)
         return choice
@@ -229,8 +258,8 @@ class ChooseRequest:
             return None
         if "refused" in document:
             return str(document["refused"])
-        keys = ("cycles", "bytes", "energy", "host", "measured")
-        return Planned(one, *(document[key] for key in keys))
+        nodes = tuple(NodeForecast.from_dict(node) for node in document["nodes"])
+        return Planned(one, nodes=nodes, **{key: document[key] for key in KEPT_KEYS})
 
     def _keep(self, model: str, one: Candidate, made: Planned | str) -> None:
         if self.output is None:
@@ -239,8 +268,8 @@ class ChooseRequest:
         if isinstance(made, str):
             content["refused"] = made
         else:
-            content |= {"cycles": made.cycles, "bytes": made.bytes, "energy": made.energy, "host": made.host}
-            content["measured"] = made.measured
+            content |= {key: getattr(made, key) for key in KEPT_KEYS}
+            content["nodes"] = [node.to_dict() for node in made.nodes]
         write_atomically(self._file(model, one), sealed(content))
 
     def _file(self, model: str, one: Candidate) -> Path:
@@ -259,6 +288,9 @@ class ChooseRequest:
         if choice.chosen is not None:
             write_atomically(self.output / CHOSEN, dump_yaml(choice.chosen.candidate.hardware.as_data()))
         write_atomically(self.output / DOCUMENT, json_text(choice.document()))
+        write_atomically(self.output / PAGE, choice.page())
+        for suffix in ("svg", "png"):
+            choice.plot().save((self.output / PAGE).with_suffix(f".{suffix}"))
 
 
 @lru_cache(maxsize=1)
@@ -280,7 +312,7 @@ def planned_on(model: Path, one: Candidate) -> Planned | str:
     each = [forecast_of(plan, stretch) for stretch in plan.stretches]
     return Planned(
         one, round(sum(part.cycles for part in each)), sum(part.bytes for part in each),
-        sum(part.energy for part in each), len(possible.reasons),
+        sum(part.energy for part in each), len(possible.reasons), tuple(node for part in each for node in part.nodes),
     )  # fmt: skip
 
 

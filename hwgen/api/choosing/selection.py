@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.api.choosing.space import Candidate
+from hwgen.lower.network.forecast import NodeForecast
 
 __all__ = ["Budget", "Planned", "Selection"]
 
@@ -81,6 +82,7 @@ class Planned:
     bytes : at the DRAM.
     energy : pJ.
     host : nodes that the host runs.
+    nodes : what runs on it, in order.
     measured : cycles of a run in the RTL; None where there was none.
     expected, hoped : those, or about what they are, and what they are hoped to be.
     """
@@ -90,6 +92,7 @@ class Planned:
     bytes: int
     energy: float
     host: int
+    nodes: tuple[NodeForecast, ...] = ()
     measured: int | None = None
     expected: float = 0.0
     hoped: float = 0.0

@@ -4,7 +4,7 @@ from shlex import quote
 
 import typer
 
-from hwgen.api.choosing.request import CHOSEN, Choice
+from hwgen.api.choosing.request import CHOSEN, PAGE, Choice
 from hwgen.cli.console import print_table
 from hwgen.cli.printers.forecasts import rounded_rate
 
@@ -37,6 +37,8 @@ def print_choice(found: Choice) -> None:
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
     typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
     typer.echo(found.summary())
+    if found.folder is not None:
+        typer.echo(f"The page of the choice: {found.folder / PAGE}")
     if chosen is not None and found.folder is not None:
         model, file = quote(str(found.model)), quote(str(found.folder / CHOSEN))
         typer.echo(f"Next: hwgen run {model} --hardware {file} --resident --input PICTURE")

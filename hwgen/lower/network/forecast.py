@@ -1,7 +1,8 @@
 """What a network is predicted to take, on a cluster or on one HWC: cycles, bytes and energy, node by node."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.hardware import Hardware
@@ -39,6 +40,11 @@ class NodeForecast:
             "bytes": self.bytes,
             "energy": self.energy,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "NodeForecast":
+        """The node of `to_dict`."""
+        return cls(data["node"], *(data[key] for key in ("kind", "macs", "cycles", "bytes", "energy")))
 
 
 @dataclass(frozen=True)

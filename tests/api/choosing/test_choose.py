@@ -1,5 +1,7 @@
 """``hwgen choose``: on a small network and a small space, against the plans of all of it; files, refusals."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,16 @@ def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypat
     assert (row["cycles"], row["bytes"]) == (found["cycles"], found["bytes"])
     assert row["energy"] == pytest.approx(found["energy"])
 
+    page = (folder / "choice.html").read_text(encoding="utf-8")
+    shown = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
+    assert len(shown["rows"]) == document["planned"]
+    assert [row["hardware"] for row in shown["rows"] if row["chosen"]] == [document["chosen"]]
+    assert {row["hardware"] for row in shown["rows"] if row["front"]} == {
+        row["hardware"] for row in document["front"]
+    }
+    assert [node["node"] for node in found["layers"]] == [node[0] for node in shown["rows"][0]["nodes"]]
+    assert {path.suffix for path in folder.glob("choice.*")} == {".html", ".json", ".png", ".svg"}
+
     def unplanned(*_: object) -> None:
         raise AssertionError
 
@@ -77,6 +89,8 @@ def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypat
     again = run("choose", model, "--mhz", 50, "--no-confirm", "-o", folder)
     assert again.status == 0
     assert document["chosen"] in again.out
+    assert f"The page of the choice: {folder / 'choice.html'}" in again.out
+    assert (folder / "choice.html").read_text(encoding="utf-8") == page, "nodes are kept, too"
     model.write_bytes(model.read_bytes() + b"\x72\x00")  # the same network, another file: an empty text at its end
     with pytest.raises(AssertionError):
         run("choose", model, "--mhz", 50, "--no-confirm", "-o", folder)

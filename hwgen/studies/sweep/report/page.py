@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.ir.schedule import Schedule
-from hwgen.report import STYLE
+from hwgen.report import SCRIPTS, STYLE
 from hwgen.report.charts import chart_script
 from hwgen.report.nest import nest_text
 from hwgen.studies.sweep.report.charts import Drawn
@@ -17,11 +17,8 @@ from hwgen.studies.sweep.report.results import SweepResults
 __all__ = ["page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
-SCRIPTS = (
-    "charts.js", "rows.js", "filters.js", "design.js", "plots.js", "pipelines.js", "areas.js", "tables.js",
-    "page.js",
-)  # fmt: skip
-"""One script, in this order."""
+OWN = ("rows.js", "filters.js", "design.js", "plots.js", "pipelines.js", "areas.js", "tables.js", "page.js")
+"""One script with `SCRIPTS`, in this order."""
 
 
 def page(results: SweepResults, charts: Mapping[str, Drawn], title: str) -> str:
@@ -48,7 +45,7 @@ def page(results: SweepResults, charts: Mapping[str, Drawn], title: str) -> str:
         "TITLE": html.escape(title),
         "STYLE": STYLE.read_text(encoding="utf-8"),
         "VEGA": chart_script(),
-        "SCRIPT": "".join(map(_part, SCRIPTS)),
+        "SCRIPT": "".join([*(one.read_text(encoding="utf-8") for one in SCRIPTS), *map(_part, OWN)]),
         # No string may end the HTML element that contains it.
         "DATA": json.dumps(document, separators=(",", ":")).replace("<", "\\u003c"),
     }

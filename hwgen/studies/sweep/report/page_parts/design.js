@@ -1,22 +1,5 @@
 // What a click shows: a row's figures, a picture of its hardware, and its nest.
 
-const WIDE = window.matchMedia("(min-width: 75rem)");
-
-// The panel with a title and nothing in it yet, open: what is drawn in it takes its width.
-function openDetail(title) {
-  const detail = document.getElementById("detail");
-  document.getElementById("detail-title").textContent = title;
-  const body = document.getElementById("detail-body");
-  body.replaceChildren();
-  if (!detail.open) {
-    if (WIDE.matches) detail.show(); // beside the plots, which can still be clicked
-    else detail.showModal();
-  }
-  detail.scrollTop = 0;
-  document.body.classList.toggle("docked", WIDE.matches);
-  return body;
-}
-
 function showNest(title, rows) {
   const body = openDetail(title);
   if (rows.length > 1) showTogether(body, rows);
@@ -49,15 +32,6 @@ function showNest(title, rows) {
     factTable(body, facts);
     if (row.design && blocksOf(row.design).length) drawBlocks(make(body, "div", { class: "pair" }), row.design, 8);
     make(body, "pre", { class: "nest", tabindex: "0" }, row.nest);
-  }
-}
-
-function factTable(host, facts) {
-  const table = make(host, "table");
-  for (const [name, value] of facts) {
-    const line = make(table, "tr");
-    make(line, "th", { scope: "row" }, name);
-    make(line, "td", {}, value);
   }
 }
 
@@ -138,13 +112,4 @@ function drawDesign(host, row) {
   }
   text(300, top - 10, `${total} lanes: ${row.hardware_lanes}`);
   text(300, top + cell * lines + 16, `${busy.toFixed(1)} at work on average`, { class: "soft" });
-}
-
-function setUpDetail() {
-  const detail = document.getElementById("detail");
-  const close = () => document.body.classList.remove("docked");
-  detail.addEventListener("close", close);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && detail.open) detail.close(); });
-  detail.addEventListener("click", (event) => { if (event.target === detail && detail.matches(":modal")) detail.close(); });
-  WIDE.addEventListener("change", () => { if (detail.open) detail.close(); });
 }

@@ -7,13 +7,8 @@ for (const [rows, columns] of [[data.rows, data.columns], [data.pipelines, data.
   }
 }
 for (const row of data.pipelines) row.configuration = "depth-first";
-const unique = (values) => [...new Set(values)];
-const whole = (number) => number.toLocaleString("en");
-const ascending = (a, b) => a - b;
-const sumOf = (rows, value) => rows.reduce((sum, row) => sum + value(row), 0);
 const isPipeline = (row) => row.configuration === "depth-first";
 const isCluster = (row) => row.configuration === "cluster";
-const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
 
 function layersText(rows) {
   const names = unique(rows.map((row) => row.layer));

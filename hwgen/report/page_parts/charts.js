@@ -14,6 +14,12 @@ function make(parent, tag, attributes = {}, text) {
   return element;
 }
 
+const unique = (values) => [...new Set(values)];
+const whole = (number) => number.toLocaleString("en");
+const ascending = (a, b) => a - b;
+const sumOf = (rows, value) => rows.reduce((sum, row) => sum + value(row), 0);
+const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
+
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const shortNumber = (value) => short.format(value).toLowerCase();
 const bytes = (size) => (size % 1024 === 0 ? `${size / 1024} KiB` : `${size} B`);
