@@ -50,6 +50,7 @@ regress: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 16KiB,64KiB --multipliers 256 --per-layer --shared --busy -j $(JOBS) \
 	  -o results/regress
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --published -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --printed -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-stacks -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-stacks --full-size --dram cluster_ddr3 -o results/regress
 	$(BIN)/hwgen regress-ways -j $(JOBS) -o results/regress

@@ -57,7 +57,7 @@ def test_the_nests_of_the_results_are_kept() -> None:
         assert cells[0].removesuffix(", not as printed") == one["nest"]
         sizes = "" if not one["memories"] else ", ".join(one["memories"].split()[1::2])
         numbers = [sizes, f"{int(one['bytes']):,}", f"{float(one['of_the_optima']):.3f}"]
-        assert cells[2:] == [*numbers, f"{float(one['utilisation']):.3f}"]
+        assert cells[2:] == [*numbers, f"{int(one['cycles']):,}", f"{float(one['utilisation']):.3f}"]
 
 
 def test_the_caches_of_the_results_are_kept() -> None:

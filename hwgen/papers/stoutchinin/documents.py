@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hwgen.papers.claims import Claim, claims_table
 from hwgen.papers.documents import csv_text
 from hwgen.papers.stoutchinin.loop_orders import OrderQuality, OrderSummary
-from hwgen.papers.stoutchinin.published_nest import LayerInNest, NestQuality, NestSum, nest_sums
+from hwgen.papers.stoutchinin.published_nest import DIVISIONS, NESTS, LayerInNest, NestQuality, NestSum, nest_sums
 from hwgen.papers.stoutchinin.rows import HWC_BYTES, Engines, Traffic, exceptions, median_ratios
 from hwgen.papers.stoutchinin.utilisation import BusyLanes
 
@@ -138,15 +138,33 @@ def _nests(found: Found) -> list[str]:
     lines = [
         "Sums over the layers. *of the optima*: of the best schedules without hardware at the same size.",
         "",
-        "| nest | memory | I, W, O bytes | layers | bytes | of the optima | mean utilisation |",
-        "|---|---|---|---|---|---|---|",
+        "| nest | memory | I, W, O bytes | layers | bytes | of the optima | cycles | mean utilisation |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for one in _sums(found):
         over = "" if one.of_the_optima is None else f"{one.of_the_optima:.3f}"
         lines.append(
             f"| {one.nest} | {one.division} | {one.memories} | {one.layers} | {one.bytes:,} | {over} | "
-            f"{one.utilisation:.3f} |"
+            f"{one.cycles:,} | {one.utilisation:.3f} |"
         )
+    return [*lines, "", *_nests_by_layer(found)]
+
+
+def _nests_by_layer(found: Found) -> list[str]:
+    """Bytes and cycles of every layer, all readings with both divisions side by side."""
+    columns = [(nest, division) for nest in NESTS for division in DIVISIONS]
+    rows: dict[str, dict[tuple[str, str], LayerInNest]] = {}
+    for one in found.nests:
+        rows.setdefault(one.layer, {})[one.nest, one.division] = one
+    lines = [
+        "By layer, bytes and cycles:",
+        "",
+        f"| layer | {' | '.join(f'{nest}, {division}' for nest, division in columns)} |",
+        "|---" * (1 + len(columns)) + "|",
+    ]
+    for layer, own in rows.items():
+        cells = [f"{own[column].bytes:,}, {own[column].cycles:,}" if column in own else "-" for column in columns]
+        lines.append(f"| {layer} | {' | '.join(cells)} |")
     return lines
 
 

@@ -208,7 +208,8 @@ def measured_claims(rows: Sequence[MeasuredEngines], runs: Sequence[RunOfLayer])
             "Fig. 8, 10",
             "the loops of Fig. 8 as printed, with W above LOF, in the RTL",
             "-",
-            "Not run: hours of simulation. `hwgen paper stoutchinin-2019` has them by the model.",
+            "`hwgen regress --printed`, in `make regress`, runs all rows in both readings of I: hours. `hwgen paper "
+            "stoutchinin-2019` has them by the model.",
         ),
         *_of_runs(runs),
     ]

@@ -17,17 +17,17 @@ from hwgen.arch.hwc import ALONG_X
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Marker, Schedule
+from hwgen.ir.schedule import Schedule
 from hwgen.papers.stoutchinin.rows import HWC_BYTES, Search
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
+from hwgen.search.hwc.canonical import order_from_text
 from hwgen.search.hwc.shared import best_shared
-from hwgen.studies.regress.published_nests import FIG8
+from hwgen.studies.regress.published_nests import FIG8, PRINTED
 
 __all__ = [
     "DIVISIONS",
     "NESTS",
-    "PRINTED",
     "SMALL_SIZES",
     "CyclesOf",
     "Division",
@@ -39,14 +39,10 @@ __all__ = [
     "nest_sums",
 ]
 
-O_MARK, I_MARK, W_MARK = Marker(("O",)), Marker(("I",)), Marker(("W",))
 NESTS: dict[str, Order] = {
-    "I above LSY, W above LOF": ("m", "y", "x", O_MARK, "c", I_MARK, "y", "k", W_MARK, "m", "l"),
-    "I and W above LOF": ("m", "y", "x", O_MARK, "c", "y", "k", Marker(("I", "W")), "m", "l"),
+    **{nest: order_from_text(text) for nest, text in PRINTED.items()},
     "I and W above LSY": FIG8,
 }
-PRINTED = ("I above LSY, W above LOF", "I and W above LOF")
-"""The nests that have W where the text prints it."""
 
 Division = Literal["one HWC", "a division for each layer"]
 DIVISIONS: tuple[Division, ...] = ("one HWC", "a division for each layer")
@@ -66,6 +62,7 @@ class LayerInNest:
     nest, division : keys of `NESTS` and `DIVISIONS`.
     memories : bytes of I, W and O of the one HWC; empty with a division for each layer.
     bytes : that cross the ports.
+    cycles : by the cycle model.
     utilisation : multiply-accumulates over what the lanes can do in the cycles of the model.
     """
 
@@ -74,6 +71,7 @@ class LayerInNest:
     memories: str
     layer: str
     bytes: int
+    cycles: int
     utilisation: float
 
 
@@ -113,6 +111,7 @@ class NestSum:
     layers: int
     bytes: int
     of_the_optima: float | None
+    cycles: int
     utilisation: float
 
 
@@ -127,7 +126,8 @@ def nest_sums(rows: Sequence[LayerInNest], least: Mapping[str, int]) -> list[Nes
                 optima = sum(least[row.layer] for row in own) if all(row.layer in least for row in own) else 0
                 busy = sum(row.utilisation for row in own) / len(own)
                 ratio = moved / optima if optima else None
-                sums.append(NestSum(nest, division, own[0].memories, len(own), moved, ratio, busy))
+                cycles = sum(row.cycles for row in own)
+                sums.append(NestSum(nest, division, own[0].memories, len(own), moved, ratio, cycles, busy))
     return sums
 
 
@@ -154,8 +154,9 @@ def _row(
     nest: str, division: Division, memories: str, found: Result, hardware: Hardware | None, cycles_of: CyclesOf
 ) -> LayerInNest:
     layer = found.schedule.layer
-    busy = layer.macs / (ALONG_X.product * cycles_of(found.schedule, hardware))
-    return LayerInNest(nest, division, memories, layer.name, found.total_bytes, busy)
+    cycles = cycles_of(found.schedule, hardware)
+    busy = layer.macs / (ALONG_X.product * cycles)
+    return LayerInNest(nest, division, memories, layer.name, found.total_bytes, cycles, busy)
 
 
 def _in_order(layer: Layer, order: Order, size: int, how: Search) -> Result | None:

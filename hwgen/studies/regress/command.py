@@ -2,7 +2,7 @@
 
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ from hwgen.studies.regress.command_goals import goal_cells, goal_columns, goal_d
 from hwgen.studies.regress.goals import BUSY, GOALS, KINDS, Kind
 from hwgen.studies.regress.hwc import Outcome, Regression
 from hwgen.studies.regress.plans import Configuration
+from hwgen.studies.regress.published_nests import PRINTED
 from hwgen.studies.regress.summary import Summary, failures, summaries
 from hwgen.tools.machine import processors
 from hwgen.tools.toolchain import require_tools
@@ -37,6 +38,14 @@ PerLayer = Annotated[bool, typer.Option("--per-layer", help="On an HWC for each 
 Published = Annotated[
     bool,
     typer.Option("--published", help="On an HWC for each layer in loops near the paper's Fig. 8, lanes along x."),
+]
+Printed = Annotated[
+    bool,
+    typer.Option(
+        "--printed",
+        help="With --shared and --per-layer (without a choice: both): in the loops of the paper's Fig. 8 as printed, "
+        "W above LOF, lanes along x; twice, as the place of I cannot be read.",
+    ),
 ]
 Hwce = Annotated[
     bool, typer.Option("--hwce", help="With the nest of the HWCE, in stripes where its line buffer is small.")
@@ -74,6 +83,7 @@ def regress(
     shared: Shared = False,
     per_layer: PerLayer = False,
     published: Published = False,
+    printed: Printed = False,
     hwce: Hwce = False,
     min_utilisation: MinUtilisation = None,
     max_ratio: MaxRatio = 1.2,
@@ -89,6 +99,8 @@ def regress(
     require_folder(output)
     wanted: dict[Kind, bool] = {"per-layer": per_layer, "shared": shared, "published": published, "hwce": hwce}
     kinds = [kind for kind, chosen in wanted.items() if chosen] or ["per-layer", "shared"]
+    if printed and (busy or min_utilisation is not None or published or hwce):
+        raise InputError("--printed: expected with no choice but --shared and --per-layer")
     if busy and min_utilisation is not None:
         raise InputError("--busy: expected without --min-utilisation")
 
@@ -104,6 +116,8 @@ def regress(
         return Configuration(kind, size)
 
     configurations = [configuration(kind, size) for size in buffer_sizes(buffer) for kind in kinds]
+    if printed:
+        configurations = [replace(one, order=order) for order in PRINTED.values() for one in configurations]
     coverage = _covered(layer_set, partial=partial)
     if model:
         return regress_by_model(coverage.layers, configurations, output, jobs, as_json=as_json)

@@ -9,15 +9,16 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.nest.one_level import predict
 
-__all__ = ["FIG8", "hwce", "hwce_stripe"]
+__all__ = ["FIG8", "PRINTED", "hwce", "hwce_stripe"]
 
 EIGHT_BITS = Bits()
 FIG8: Order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l")
 """Loops near the published HWC's, sixteen columns at a time in the lanes (their Fig. 8; c is never tiled there).
 
 The figure prints the marker of W above the loop over output channels, inside that over kernel rows; that of I cannot
-be read. Here both stand above the rows, where they save more. `hwgen.papers.stoutchinin.published_nest` has the nests
-with W as printed, by the model."""
+be read. Here both stand above the rows, where they save more."""
+PRINTED = {"I above LSY, W above LOF": "MYX[O]C[I]YK[W]ML", "I and W above LOF": "MYX[O]CYK[IW]ML"}
+"""The loops with W where the figure prints it, in both readings of I, as texts of `hwgen.search.hwc.canonical`."""
 
 
 def hwce(layer: Layer, stripe: int | None = None, *, bits: Bits = EIGHT_BITS, lanes: Lanes = ONE_LANE) -> Schedule:

@@ -137,7 +137,7 @@ def engine(layer: str, hwce: int, best: int, *, pointwise: bool = False, fits: b
 
 
 def in_nest(layer: str, moved: int, busy: float = 0.8, nest: int = 0, division: int = 0) -> LayerInNest:
-    return LayerInNest([*NESTS][nest], DIVISIONS[division], "I 1 W 2 O 3", layer, moved, busy)
+    return LayerInNest([*NESTS][nest], DIVISIONS[division], "I 1 W 2 O 3", layer, moved, 100, busy)
 
 
 @pytest.mark.parametrize(
@@ -198,6 +198,9 @@ def test_the_readings_of_fig_8() -> None:
     assert (first.nest, first.division, first.layers) == (rows[0].nest, "one HWC", 2)
     assert (first.bytes, first.of_the_optima) == (moved[first.nest, "one HWC"], moved[first.nest, "one HWC"] / 2000)
     assert nest_sums(rows, {})[0].of_the_optima is None
+    cycles = [one.cycles for one in rows if (one.nest, one.division) == (first.nest, "one HWC")]
+    assert first.cycles == sum(cycles)
+    assert all(cycles)
     found = nest_quality(layers[:1], ALONE)
     assert [(one.buffer_bytes, one.layers, one.tiled) for one in found] == [
         (size, 1, 0) for size in (1024, 2048, 4096) for _ in NESTS

@@ -18,14 +18,15 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Schedule
+from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.nest.one_level import predict
 from hwgen.readers.layer_sets import load_layer_set
+from hwgen.search.hwc.canonical import order_from_text
 from hwgen.studies.regress.goals import BUSY, GOALS
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, make_plan
-from hwgen.studies.regress.published_nests import hwce
+from hwgen.studies.regress.published_nests import PRINTED, hwce
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_room
 from tests.cli.command_line import Run, refused
@@ -265,3 +266,29 @@ def test_demands_are_those_of_the_number_of_multipliers() -> None:
     assert "64 multipliers" in many.name
     assert (many.utilisation, many.ratio) == (BUSY[64]["shared"], GOALS[64]["shared"].ratio)
     assert Configuration.busy("published", 1024, 64).utilisation is None
+
+
+@pytest.mark.parametrize("kind", ["shared", pytest.param("per-layer", marks=pytest.mark.nightly)])
+def test_the_loops_of_figure_8_as_printed(run: Run, small: Path, tmp_path: Path, kind: str) -> None:
+    """W above LOF, I in both readings, one division of the memory or one for each row: counts equal, cycles within 2
+    %."""
+    answer = run("regress", small, "--printed", f"--{kind}", "-j", 1, "-o", tmp_path / "out", "--json")
+    assert answer.status == 0, answer.err
+    assert [one["name"] for one in answer.json["configurations"]] == [
+        f"{kind} 1024 {text}" for text in PRINTED.values()
+    ]
+    assert len(answer.json["results"]) == 2 * 2
+    divisions = set()
+    for row in answer.json["results"]:
+        assert row["passed"]
+        assert row["measured"] == row["predicted"]
+        assert row["cycles"]["measured"] == pytest.approx(row["cycles"]["predicted"], rel=0.02)
+        text = row["configuration"].split()[-1]
+        schedule = Schedule.from_data(row["schedule"])
+        assert tuple(item if isinstance(item, Marker) else item.dim for item in schedule.nest) == order_from_text(
+            text
+        )
+        divisions.add((text, tuple(row["hardware"]["buffers"].items())))
+    assert kind != "shared" or len(divisions) == 2
+    refusal = run("regress", small, "--printed", "--published", "-o", tmp_path / "out")
+    refused(refusal, "--printed: expected with no choice but --shared and --per-layer")
