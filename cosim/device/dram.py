@@ -21,9 +21,9 @@ COUNTERS = {
     "row_misses": "row_misses",
 }
 """The counters' names in the harness, by those of `hwgen.ir.counts`."""
-REGIONS = 8
+REGIONS = 16
 AHEAD = max(OperandTag) + 1
-"""The kind of weights that are loaded for the next layer of a program."""
+"""From here on the kinds of what is moved for the next part of a program: this and its `OperandTag`."""
 OTHER = 15
 """The kind of what is in no region."""
 Counted = dict[tuple[int | None, bool], dict[str, int]]
@@ -33,7 +33,7 @@ Counted = dict[tuple[int | None, bool], dict[str, int]]
 @dataclass(frozen=True)
 class Region:
     """Byte addresses from ``base`` up to, not including, ``end``; accesses there are counted as ``kind``,
-    an `OperandTag` or `AHEAD`."""
+    an `OperandTag`, or `AHEAD` and one."""
 
     base: int
     end: int
@@ -88,7 +88,7 @@ def dram_counts(model: SimulatedHarness, scope: str = COUNTED) -> Counted:
         (kind, written): {
             name: int(values[2 * (OTHER if kind is None else kind) + written]) for name, values in counted.items()
         }
-        for kind in (*OperandTag, AHEAD, None)
+        for kind in (*OperandTag, *(AHEAD + tag for tag in OperandTag), None)
         for written in (False, True)
     }
 

@@ -245,7 +245,7 @@ def _measured(schedule: Schedule | None, tcdm: Accesses, dram: Counted, ports: P
 
 
 def _kind(kind: int) -> str:
-    return "W of the next layer" if kind == AHEAD else OperandTag(kind).name
+    return f"{OperandTag(kind - AHEAD).name} of the next part" if kind >= AHEAD else OperandTag(kind).name
 
 
 def _where(region: str | None) -> str:

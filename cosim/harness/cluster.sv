@@ -21,7 +21,7 @@ module harness #(
 );
 
   localparam int IdBits = MasterIdBits;
-  localparam int DramRegions = 8;
+  localparam int DramRegions = 16;
   localparam int Moves = DataBits / 32;           // the DMA's ports that load, and those that store
   localparam int Others = 3 * Hwcs + 2 * Moves;   // the first port of the vector unit: it reads, the next one writes
   localparam int Ports = Others + 2 * Vector;

@@ -17,7 +17,7 @@ module harness #(
 );
 
   localparam int IdBits = MasterIdBits;
-  localparam int DramRegions = 8;
+  localparam int DramRegions = 16;
   localparam int Bytes = DataBits / 8;
   localparam int Ports = DataBits / 32;
   localparam int Words = (1 << DramLog2) + (1 << TcdmLog2);

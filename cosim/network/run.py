@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,8 +90,8 @@ class _Watch:
         self._model, self._parts, self._fetched, self._words = model, parts, fetched, words
         self._begun = 0
         self._before: tuple[int, Accesses, Counted] = (0, {}, {})
-        # What was loaded of the next layer's weights.
-        self._ahead: tuple[dict[tuple[str, str, bool], tuple[int, int]], dict[str, int]] = ({}, {})
+        # What was done for the next part.
+        self._ahead: tuple[Accesses, Counted] = ({}, {})
         self.samples: list[LayerSample] = []
 
     def layer_begins(self) -> None:
@@ -104,10 +105,9 @@ class _Watch:
         self._begun += 1
         tensors, rings = [Region(*one) for one in part.dram_regions], dict(part.tcdm_regions)
         following = self._parts[self._begun] if self._begun < len(self._parts) else None
-        if following is not None and following.ahead:
-            rings[AHEAD] = following.tcdm_regions["W"]
-            weights = next(one for one in following.dram_regions if one[2] is OperandTag.W)
-            tensors.insert(0, Region(*weights[:2], AHEAD_KIND))
+        if following is not None and following.early is not None:
+            rings[AHEAD] = following.early.tcdm
+            tensors[:0] = [Region(base, last, AHEAD_KIND + kind) for base, last, kind in following.early.tensors]
         model.harness.set(recount=1, **unit_controls([Unit({}, rings, (*tensors, self._fetched))]))
         model.harness.run(1)
         model.harness.set(recount=0)
@@ -135,15 +135,27 @@ class _Watch:
         self.samples.append(LayerSample(now[0] - cycles, counted, moved, memory, shared))
 
     def _with_ahead(self, words: Accesses, moved: Counted) -> tuple[Accesses, Counted]:
-        """The counts of a layer with its weights that were loaded before, without those of the next one."""
+        """The counts of a part with what was done for it before, without what is done for the next one."""
+        own = self._parts[len(self.samples)].early
         early, early_moved = self._ahead
         here = {key: one for key, one in words.items() if key[1] != AHEAD}
         for (master, _, written), (count, size) in early.items():
-            key = master, "W", written
+            key = master, own.region if own else AHEAD, written
             before = here.get(key, (0, 0))
             here[key] = before[0] + count, before[1] + size
-        there = {key: values for key, values in moved.items() if key[0] != AHEAD_KIND}
-        weights = there[OperandTag.W, False]
-        there[OperandTag.W, False] = {name: value + early_moved.get(name, 0) for name, value in weights.items()}
-        self._ahead = {key: one for key, one in words.items() if key[1] == AHEAD}, moved[AHEAD_KIND, False]
+        there = {key: values for key, values in moved.items() if not _is_ahead(key[0])}
+        self._ahead = (
+            {key: one for key, one in words.items() if key[1] == AHEAD},
+            {key: values for key, values in moved.items() if _is_ahead(key[0]) and key[0] > AHEAD_KIND},
+        )
+        # What the next part reads early is what this one has written.
+        late = self._ahead[1].pop((AHEAD_KIND + OperandTag.I, True))
+        for (kind, way), values in [((OperandTag.O, True), late), *early_moved.items()]:
+            place = (kind - AHEAD_KIND if _is_ahead(kind) else kind), way
+            there[place] = {name: value + values[name] for name, value in there[place].items()}
         return here, there
+
+
+def _is_ahead(kind: int | None) -> TypeGuard[int]:
+    """Whether accesses of this kind are for the next part."""
+    return kind is not None and kind >= AHEAD_KIND

@@ -27,7 +27,7 @@ module dram #(
     parameter int MasterIdBits = 0,  // see `axi_rules`
     parameter int Queue = 0,         // bursts of a direction that it accepts before the first has come, at most 15
     parameter int DepthLog2 = 20,  // the memory's size in 32-bit words, as a power of two
-    parameter int Regions = 8,
+    parameter int Regions = 16,
     parameter bit ById = 1'b0
 ) (
     input wire clk,

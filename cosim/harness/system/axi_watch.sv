@@ -9,7 +9,7 @@
 module axi_watch #(
     parameter int DataBits = 64,
     parameter int IdBits = 0,
-    parameter int Regions = 8
+    parameter int Regions = 16
 ) (
     input wire clk,
     input wire clear,

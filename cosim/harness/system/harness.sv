@@ -24,7 +24,7 @@ module harness #(
   localparam int Ports = 3 * Hwcs + 2 * Moves;    // of a cluster's memory
   localparam int WidthHwc = WidthI + WidthW + WidthO;
   localparam int Bits = Hwcs * WidthHwc + 32 * 2 * Moves;
-  localparam int Regions = 8;                     // of the DRAM, for each cluster
+  localparam int Regions = 16;                    // of the DRAM, for each cluster
   localparam int DramRegions = 1;                 // what is counted is told apart at the clusters
   localparam int Rings = 5;                       // of each TCDM
 

@@ -5,7 +5,7 @@ the previous one, so that all three overlap as far as the rings allow (double bu
 replace what the tile before the previous one used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, takewhile
@@ -46,6 +46,7 @@ __all__ = ["ClusterProgram", "compile_cluster"]
 
 M, C, Y, X, K, L = range(len(DIMS))
 Words = NDArray[np.uint32]
+Beside = Callable[[list[list[Phase]], list[int]], list[list[Phase]]]
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,7 @@ def compile_cluster(
     layout: DramLayout | None = None,
     requantisation: Requantisation | None = None,
     residence: Residence = ALL_MOVED,
+    beside: Beside | None = None,
 ) -> ClusterProgram:
     """The program of one layer; raises `InputError` with the reason where the cluster cannot run it.
 
@@ -166,6 +168,8 @@ def compile_cluster(
     layout : where tensors and program are in the DRAM; by default as `dram_layout` has them.
     requantisation : what becomes of sums, where the HWCs scale them; None: what the layer says.
     residence : maps that stay in the TCDM; the schedule is changed to hold them whole.
+    beside : puts phases of another program among the groups of phases of this one; of each tile it gets the place of
+        the group in which its HWCs start.
     """
     cluster = (hardware and hardware.cluster) or Cluster()
     schedule = normalised(held_whole(schedule, residence.arrays), cluster.hwcs)
@@ -183,8 +187,8 @@ def compile_cluster(
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = layout or dram_layout(schedule)
     try:
-        writer = _Writer(schedule, placement, layout, tiles, cluster)
-        commands = tuple(writer.commands(serial=serial))
+        writer = _Writer(schedule, placement, layout, tiles, cluster, apart=beside is not None)
+        commands = tuple(writer.commands(serial=serial, beside=beside))
     except DescriptorError as error:
         raise InputError(f"{where}: {error}") from None
     return ClusterProgram(
@@ -196,7 +200,14 @@ class _Writer:
     """The commands of a program, phase by phase."""
 
     def __init__(
-        self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, tiles: TileCommands, cluster: Cluster
+        self,
+        schedule: Schedule,
+        placement: TcdmPlacement,
+        layout: DramLayout,
+        tiles: TileCommands,
+        cluster: Cluster,
+        *,
+        apart: bool,
     ) -> None:
         self._placement, self._tiles = placement, tiles
         self._parts = Parts(schedule, placement, layout, burst_window(cluster.axi_bits))
@@ -204,16 +215,21 @@ class _Writer:
         self._registers = layer_settings(hwc_registers(tiles.parameters))
         self._configuration = Configuration(self._registers)
         self._where = schedule.layer.name
-        self._waves = [self._waves_of(tile) for tile in range(len(tiles.slices))]
+        self._waves = [self._waves_of(tile, apart=apart) for tile in range(len(tiles.slices))]
 
     @property
     def ahead(self) -> tuple[Command, ...]:
         """See `ClusterProgram`."""
         return tuple(self._parts.ahead)
 
-    def commands(self, *, serial: bool) -> Iterator[Command]:
+    def commands(self, *, serial: bool, beside: Beside | None) -> Iterator[Command]:
         """All of them, END included."""
         groups = list(self._one_by_one() if serial else self._side_by_side())
+        if beside is not None:
+            firsts = {id(first) for first, *_ in self._waves}
+            groups = beside(
+                groups, [at for at, group in enumerate(groups) if any(id(one) in firsts for one in group)]
+            )
         with_tokens([phase for group in groups for phase in group])
         for group in groups:
             queues: dict[Queue, list[Command]] = {}
@@ -283,10 +299,10 @@ class _Writer:
 
     # --- work of the HWCs ---
 
-    def _waves_of(self, tile: int) -> list[Phase]:
+    def _waves_of(self, tile: int, *, apart: bool) -> list[Phase]:
         """The first slices of a tile, one for each HWC at most; then the others and the wait for all of them.
 
-        If there are no others, the first ones and the wait are one phase.
+        If there are no others, the first ones and the wait are one phase, but where they are to be ``apart``.
         """
         waves: list[list[Slice]] = [[]]
         for part in self._tiles.slices[tile]:
@@ -296,7 +312,7 @@ class _Writer:
         used = sum(1 << hwc for hwc in {part.hwc for part in self._tiles.slices[tile]})
         first, *others = [list(self._wave(tile, wave)) for wave in waves]
         rest = [command for wave in others for command in wave]
-        if not rest:
+        if not rest and not apart:
             return [Phase(Queue.COMPUTE, [*first, join(used)])]
         return [Phase(Queue.COMPUTE, first), Phase(Queue.COMPUTE, [*rest, join(used)])]
 

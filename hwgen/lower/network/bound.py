@@ -20,7 +20,8 @@ __all__ = ["NetworkBound"]
 
 
 class NetworkBound:
-    """The bound of one network; maps may stay in the TCDM, so that the DMA moves the weights at the least.
+    """The bound of one network; maps may stay in the TCDM, so that the DMA moves the weights at the least, and the
+    vector unit works beside the HWCs.
 
     Members
     -------
@@ -63,8 +64,8 @@ class NetworkBound:
             weights += layer.weight_elements
             outputs = -(-layer.output_elements // ports.output_bytes)
             busy += -(-max(_least_busy(layer, lanes, laid_out), outputs) // hwcs)
-        busy += self._computed // cluster.vector_elements if cluster.vector else 0
-        return max(busy, -(-weights // beat_bytes(cluster.axi_bits)))
+        computed = self._computed // cluster.vector_elements if cluster.vector else 0
+        return max(busy, computed, -(-weights // beat_bytes(cluster.axi_bits)))
 
 
 @lru_cache(maxsize=1 << 14)

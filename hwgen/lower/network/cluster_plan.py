@@ -33,6 +33,7 @@ from hwgen.ir.network.kinds import (
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.network.beside import beside
 from hwgen.lower.network.cluster_schedules import cluster_schedules
 from hwgen.lower.network.kept_schedules import KeptSchedules
 from hwgen.lower.network.layers import weighted
@@ -206,7 +207,7 @@ def plan_cluster(
                 layers[-1:] = compiled.after(layers[-1] if layers else None, maps, at, in_room)
             else:
                 in_room = partial(_vector_part, graph, node, machine, order, bases, placed[node.name], (maps, at))
-                layers.append(in_room(maps.room(at)))
+                layers[-1:] = _with_vector(layers[-1:], in_room(maps.room(at)), hardware, _room(maps, at))
         made |= {node.output for node in nodes if not turns(node)}
         sources = dict.fromkeys(name for layer in layers for name in layer.sources)
         given = tuple(name for name in sources if name not in made)
@@ -336,7 +337,9 @@ def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]
                 given = found.get(source, Lifetime(size, begin, at))
                 found[source] = replace(given, last=max(given.last, at))
             made = node.output in order.asked or turns(node)
-            found[node.output] = Lifetime(graph.tensors[node.output].elements, at, end if made else at)
+            # What the vector unit makes may be there while the layer before still runs.
+            first = at - (at > begin and node.name not in schedules and nodes[at - begin - 1].name in schedules)
+            found[node.output] = Lifetime(graph.tensors[node.output].elements, first, end if made else at)
             if node.name in schedules and returns_sums(schedules[node.name]):
                 found[f"{node.output} sums"] = Lifetime(SUM_BYTES * found[node.output].size, at, at)
             at += 1
@@ -353,9 +356,27 @@ def _sources(node: Node, order: NodeOrder, schedules: Mapping[str, Schedule]) ->
     return roots
 
 
+def _room(maps: KeptMaps, at: int) -> int:
+    """Bytes from address 0 on that a part and the one before may use of the TCDM."""
+    return min(maps.room(one) for one in (at - 1, at))
+
+
+def _with_vector(
+    before: list[ClusterLayer], vector: ClusterLayer, hardware: Hardware, room: int
+) -> list[ClusterLayer]:
+    """The part before, if there is one, and one of the vector unit, beside it as far as that is faster."""
+    for layer in before:
+        if isinstance(layer.part, LayerPart) and isinstance(vector.part, VectorPart):
+            first, second = beside(layer.part, vector.part, vector.node, hardware, room)
+            return [replace(layer, part=first), replace(vector, part=second)]
+    return [*before, vector]
+
+
 def _faster(in_room: Callable[[int], ClusterLayer], size: int, whole: ClusterLayer) -> ClusterLayer | None:
     """A part of the vector unit in less room; None where that is too little, or the part takes longer."""
     assert isinstance(whole.part, VectorPart)
+    if whole.part.program.early:
+        return whole if sum(whole.part.room) <= size else None
     try:
         shorter = in_room(size)
     except InputError:

@@ -1,41 +1,75 @@
 """The parts of a network's program: layers of the HWCs, and nodes of the vector unit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.arch.commands import Command, Opcode
+from hwgen.arch.commands import Command, Opcode, Queue
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import DramPort
 from hwgen.arch.layout import LEAST_RING
 from hwgen.arch.registers.cluster import RING_SETTINGS
-from hwgen.ir.counts import Counts
+from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
+from hwgen.ir.level import DRAM
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.ir.schedule import ARRAYS
 from hwgen.lower.cluster.cycles import works_of
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.vector.maps import FeatureMap
-from hwgen.lower.vector.program import VectorProgram
+from hwgen.lower.vector.program import VectorProgram, moves_in
 from hwgen.model.cluster.cluster_counts import predict_cluster
+from hwgen.model.dma.cycles import shared_accesses
 from hwgen.model.dram.streams import Streams
 
-__all__ = ["LayerPart", "Part", "PartCounts", "VectorPart"]
+__all__ = ["Early", "LayerPart", "Part", "PartCounts", "VectorPart"]
 
 Words = NDArray[np.uint32]
 Regions = Sequence[tuple[int, int, OperandTag]]
 """First byte address, the one after the last, and what is there."""
+AT_DRAM: Mapping[Queue, Mapping[OperandTag, tuple[Operand, Direction]]] = {
+    Queue.LOAD: {
+        OperandTag.I: ("I", "read"),
+        OperandTag.W: ("W", "read"),
+        OperandTag.B: ("B", "read"),
+        OperandTag.O_PARTIAL: ("O", "read_partial"),
+    },
+    Queue.STORE: {OperandTag.O_PARTIAL: ("O", "write_partial"), OperandTag.O: ("O", "write")},
+}
+"""What transfers count as, by their tags."""
 
 
 @dataclass(frozen=True)
 class PartCounts:
-    """Predicted accesses without the program's; ``hwcs``: those of each HWC's ports."""
+    """Predicted accesses without the program's.
+
+    Members
+    -------
+    hwcs : those of each HWC's ports.
+    early : those at the DRAM that are counted with the next part, see `Early`.
+    """
 
     counts: Counts
     hwcs: tuple[Counts, ...] = ()
+    early: Counts = field(default_factory=Counts)
+
+
+class Early(NamedTuple):
+    """Where the part before works for a part, which is counted with this one.
+
+    Members
+    -------
+    region : as what it is counted at the TCDM, a name of ``tcdm_regions``.
+    tcdm : first byte address, and the one after the last.
+    tensors : in the DRAM.
+    """
+
+    region: str
+    tcdm: tuple[int, int]
+    tensors: Regions
 
 
 class Part(Protocol):
@@ -48,6 +82,7 @@ class Part(Protocol):
     rings : values of `RING_SETTINGS` for them.
     together : whether HWCs are left that read together.
     ahead : loads of its first weights, which the part before makes; none if it makes all itself.
+    early : what the part before does for it, these loads or others; None: nothing.
     tcdm_regions : first byte address and the one after the last, of ``I``, ``W``, ``O`` and ``B``.
     dram_regions : of the tensors in the DRAM.
     """
@@ -62,6 +97,8 @@ class Part(Protocol):
     def together(self) -> bool: ...
     @property
     def ahead(self) -> tuple[Command, ...]: ...
+    @property
+    def early(self) -> Early | None: ...
     @property
     def tcdm_regions(self) -> Mapping[str, tuple[int, int]]: ...
     @property
@@ -88,9 +125,18 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class LayerPart:
-    """A layer of the HWCs; see `Part`."""
+    """A layer of the HWCs; see `Part`.
+
+    Parameters
+    ----------
+    program : its commands.
+    beside : the next part's program, if some of it is early, among these commands.
+    early_at : the places of these among all.
+    """
 
     program: ClusterProgram
+    beside: VectorProgram | None = None
+    early_at: frozenset[int] = frozenset()
 
     @property
     def hardware(self) -> ClusterParameters:
@@ -117,6 +163,14 @@ class LayerPart:
     def ahead(self) -> tuple[Command, ...]:
         """See `Part`."""
         return self.program.ahead
+
+    @property
+    def early(self) -> Early | None:
+        """See `Part`: its first weights."""
+        if not self.ahead:
+            return None
+        weights = [one for one in self.dram_regions if one[2] is OperandTag.W]
+        return Early("W", self.tcdm_regions["W"], weights)
 
     @property
     def tcdm_regions(self) -> dict[str, tuple[int, int]]:
@@ -148,7 +202,9 @@ class LayerPart:
     @property
     def works(self) -> Sequence[int]:
         """See `Part`."""
-        return tuple(works_of(self.program))
+        own, early = works_of(self.program), iter(self.beside.early_works if self.beside else ())
+        starts = (command for command in self.commands if command.opcode is Opcode.START)
+        return tuple(next(early if command.mask >> self.hardware.hwcs else own) for command in starts)
 
     def counts(self, port: DramPort, streams: Streams) -> PartCounts:
         """See `Part`."""
@@ -160,10 +216,28 @@ class LayerPart:
             port,
             multicast=cluster.multicast,
             layout=layout,
-            streams=streams,
+            streams=streams if self.beside is None else None,
             unmoved=unmoved,
         )
-        return PartCounts(found.counts, found.hwcs)
+        if self.beside is None:
+            return PartCounts(found.counts, found.hwcs)
+        own, early = self._moved(port, streams)
+        inside = {key: access for key, access in found.counts.accesses.items() if key[0] != DRAM.name}
+        return PartCounts(Counts({**own.accesses, **inside}), found.hwcs, early)
+
+    def _moved(self, port: DramPort, streams: Streams) -> tuple[Counts, Counts]:
+        """Its own accesses at the DRAM, and those of the next part among them, in their order."""
+        layout = self.program.layout
+        found: tuple[dict[Key, Access], dict[Key, Access]] = ({}, {})
+        for queue, stream in ((Queue.LOAD, streams.loads), (Queue.STORE, streams.stores)):
+            moves = [(0, move) for move in moves_in(self.ahead, queue)]
+            for at, command in enumerate(self.commands):
+                moves += [(int(at in self.early_at), move) for move in moves_in((command,), queue)]
+            for (owner, tag), access in shared_accesses(moves, port, stream).items():
+                operand, direction = AT_DRAM[queue][tag]
+                element = 1 if owner else layout.region(operand, direction).element
+                found[owner][DRAM.name, operand, direction] = replace(access, elements=access.bytes // element)
+        return Counts(found[0]), Counts(found[1])
 
     def output(self, memory: Words, shared: Words) -> NDArray[np.signedinteger]:
         """See `Part`."""
@@ -223,8 +297,16 @@ class VectorPart:
         return ()
 
     @property
+    def early(self) -> Early | None:
+        """See `Part`: what the layer before has beside its own."""
+        begin, size = self.room
+        return Early("I", (begin, begin + size), self.dram_regions) if self.program.early else None
+
+    @property
     def apart(self) -> bool:
-        """Whether its tables have a place of their own in the TCDM."""
+        """Whether its tables have a place of their own in the TCDM, and are counted there."""
+        if self.program.early:
+            return False
         begin, end = self.room[0], self.room[0] + len(self.program.constants)
         used = {job.table_from for job in self.program.jobs if job.table_from is not None}
         return all(begin <= at and at + TABLE_ENTRIES <= end for at in used)
@@ -234,6 +316,8 @@ class VectorPart:
         """Tables where they are apart, and the maps: parts of inputs and outputs take turns there, and maps that stay
         are at the end."""
         begin, _ = self.room
+        if self.program.early:
+            return {"I": (begin, self.hardware.tcdm_bytes)}
         middle = begin + (len(self.program.constants) if self.apart else 0)
         return {"I": (middle, self.hardware.tcdm_bytes), "B": (begin, middle)}
 

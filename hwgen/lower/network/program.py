@@ -6,7 +6,7 @@ stored, and the TCDM is its own; but for the first weights of the next part, whi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Queue, encode, end, multicast, settle
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.registers.cluster import ring_registers
-from hwgen.ir.counts import Access
+from hwgen.ir.counts import Access, Counts
 from hwgen.lower.network.parts import Part, PartCounts
 from hwgen.model.dram.counts import fetch_access
 from hwgen.model.dram.streams import Streams
@@ -114,8 +114,13 @@ class NetworkProgram:
 
     def predictions(self, port: DramPort) -> list[PartCounts]:
         """The counts of each part, without the program's."""
-        streams = Streams(port)
-        return [part.counts(port, streams) for part in self.parts]
+        streams, early = Streams(port), Counts()
+        found = []
+        for part in self.parts:
+            one = part.counts(port, streams)
+            found.append(replace(one, counts=one.counts + early))
+            early = one.early
+        return found
 
     def fetched(self, port: DramPort) -> Access:
         """What is read from the DRAM of the program itself."""

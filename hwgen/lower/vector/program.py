@@ -5,7 +5,8 @@ room that they are given in the TCDM. What is copied and nothing else passes the
 unit works on other operands of the same node.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +19,7 @@ from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.registers.vector import job_values, vector_registers
 from hwgen.arch.strided import Axis, StridedBlock
 from hwgen.arch.vector.job import VectorJob
-from hwgen.ir.counts import Access, Counts, Key
+from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.document import InputError
 from hwgen.ir.network.kinds import Node
 from hwgen.ir.requantisation import TABLE_ENTRIES
@@ -44,10 +45,15 @@ from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
 from hwgen.model.vector.cycles import VectorAccess, vector_access, vector_cycles
 
-__all__ = ["VectorProgram", "compile_vector"]
+__all__ = ["MOVED", "VectorPhases", "VectorProgram", "compile_vector", "moves_in", "vector_phases"]
 
 PARTS = 2
 """Parts of the room: tiles take turns."""
+MOVED: Mapping[Queue, Mapping[OperandTag, tuple[Operand, Direction]]] = {
+    Queue.LOAD: {OperandTag.I: ("I", "read"), OperandTag.B: ("B", "read")},
+    Queue.STORE: {OperandTag.O: ("O", "write")},
+}
+"""What the DMA moves, by its tag."""
 BESIDE = 4
 """The part of the room that copies have, which are moved while the unit works: one in so many."""
 
@@ -65,21 +71,38 @@ class VectorProgram:
     commands : loads, jobs and stores.
     constants : tables, which are to be in the DRAM at the address that was given.
     jobs : what each START begins, in program order.
+    early : those of its commands that the layer before makes beside its own (`hwgen.lower.network.beside`); they
+        come before ``commands``.
     """
 
     cluster: ClusterParameters
     commands: tuple[Command, ...]
     constants: bytes
     jobs: tuple[VectorJob, ...]
+    early: tuple[Command, ...] = ()
 
     @cached_property
     def access(self) -> VectorAccess:
         """What the unit's ports read and write in the TCDM."""
         return sum((vector_access(job, self.cluster.vector_shape) for job in self.jobs), VectorAccess())
 
-    @cached_property
+    @property
     def works(self) -> list[int]:
-        """Cycles of the job that each START begins, in program order; see `_waits`."""
+        """Cycles of the job that each START of ``commands`` begins, in program order."""
+        return self._works[self._early_jobs :]
+
+    @property
+    def early_works(self) -> list[int]:
+        """The same of ``early``."""
+        return self._works[: self._early_jobs]
+
+    @property
+    def _early_jobs(self) -> int:
+        return sum(command.opcode is Opcode.START for command in self.early)
+
+    @cached_property
+    def _works(self) -> list[int]:
+        """Cycles of each job; see `_waits`."""
         alone = [vector_cycles(job, self.cluster.vector_shape) for job in self.jobs]
         if not self.cluster.vector_shape.wide or len(alone) < 2:
             return alone
@@ -93,7 +116,8 @@ class VectorProgram:
         in a cycle reads a fourth as often: both are left out. ``cycles``: of all jobs without any wait.
         """
         shape, width = self.cluster.vector_shape, self.cluster.axi_bits // 8
-        moved = [sum(transfer_words(self._moves(queue)).values()) for queue in (Queue.LOAD, Queue.STORE)]
+        commands = (*self.early, *self.commands)
+        moved = [sum(transfer_words(moves_in(commands, queue)).values()) for queue in (Queue.LOAD, Queue.STORE)]
         beside = (len(self.jobs) - 1) / len(self.jobs)
         busy = sum(min(1.0, beside * WORD_BYTES * words / width / cycles) for words in moved)
         share = busy * max(width, shape.word_bytes) / WORD_BYTES / self.cluster.tcdm_banks
@@ -102,6 +126,7 @@ class VectorProgram:
     def counts(self, port: DramPort, streams: Streams | None = None) -> Counts:
         """Accesses at the DRAM, at the unit's ports, and at those of the DMA: maps as I and O, tables as B.
 
+        At the DRAM without those of early commands, which are in order with those of the layer before.
         ``streams`` : what the DMA has moved before; continued.
         """
         access, streams = self.access, streams or Streams(port)
@@ -110,17 +135,21 @@ class VectorProgram:
             ("tcdm", "B", "read"): access.table,
             ("tcdm", "O", "write"): access.output,
         }
-        for queue, stream, operands in (
-            (Queue.LOAD, streams.loads, ((OperandTag.I, "I", "read"), (OperandTag.B, "B", "read"))),
-            (Queue.STORE, streams.stores, ((OperandTag.O, "O", "write"),)),
-        ):
-            moved, words = transfer_accesses(self._moves(queue), port, stream), transfer_words(self._moves(queue))
-            for tag, operand, direction in operands:
-                access_of = moved.get(tag, Access())
-                found["dram", operand, direction] = access_of  # type: ignore[index]
-                inside = Access(access_of.elements, access_of.bytes, words.get(tag, 0))
-                found["tcdm_dma", operand, direction] = inside  # type: ignore[index]
+        for queue, stream in ((Queue.LOAD, streams.loads), (Queue.STORE, streams.stores)):
+            moved, words = transfer_accesses(moves_in(self.commands, queue), port, stream), self._words(queue)
+            for tag, (operand, direction) in MOVED[queue].items():
+                access_of, (size, number) = moved.get(tag, Access()), words.get(tag, (0, 0))
+                found["dram", operand, direction] = access_of
+                found["tcdm_dma", operand, direction] = Access(size, size, number)
         return Counts({key: access for key, access in found.items() if access != Access()})
+
+    def _words(self, queue: Queue) -> dict[OperandTag, tuple[int, int]]:
+        """Bytes and words that the DMA moves at the TCDM, early ones too, by what they are."""
+        moves = list(moves_in((*self.early, *self.commands), queue))
+        words, sizes = transfer_words(moves), Counter[OperandTag]()
+        for move in moves:
+            sizes[move.tag] += move.bytes
+        return {tag: (sizes[tag], number) for tag, number in words.items()}
 
     def times(self, timing: Dram | None = None, address: int = 0) -> ClusterTimes:
         """Cycles of the commands as a program of their own, which is at this address in the DRAM."""
@@ -128,10 +157,28 @@ class VectorProgram:
         program = PlayedProgram(commands, self.works, address, len(encode(commands)))
         return play_together([program], self.cluster, timing or Dram())[0]
 
-    def _moves(self, queue: Queue) -> Iterator[Descriptor]:
-        for command in self.commands:
-            if command.queue is queue and command.opcode is Opcode.MOVE:
-                yield Descriptor.decode(command.payload)
+
+def moves_in(commands: Iterable[Command], queue: Queue) -> Iterator[Descriptor]:
+    """The transfers of one queue."""
+    for command in commands:
+        if command.queue is queue and command.opcode is Opcode.MOVE:
+            yield Descriptor.decode(command.payload)
+
+
+@dataclass(frozen=True)
+class VectorPhases:
+    """What a program of the vector unit consists of, before it has its tokens."""
+
+    cluster: ClusterParameters
+    phases: tuple[Phase, ...]
+    constants: bytes
+    jobs: tuple[VectorJob, ...]
+
+    def program(self) -> VectorProgram:
+        """All of it as a program of its own."""
+        with_tokens(self.phases)
+        commands = (command for phase in self.phases for command in phase.commands)
+        return VectorProgram(self.cluster, tuple(commands), self.constants, self.jobs)
 
 
 def compile_vector(
@@ -143,7 +190,21 @@ def compile_vector(
     room: tuple[int, int],
     constants: int = 0,
 ) -> VectorProgram:
-    """The commands that compute a node on the vector unit of a cluster.
+    """The commands that compute a node on the vector unit of a cluster; see `vector_phases`."""
+    return vector_phases(node, inputs, output, cluster, room=room, constants=constants).program()
+
+
+def vector_phases(
+    node: Node,
+    inputs: Sequence[FeatureMap],
+    output: FeatureMap,
+    cluster: ClusterParameters,
+    *,
+    room: tuple[int, int],
+    constants: int = 0,
+    strips: int = 0,
+) -> VectorPhases:
+    """The phases of a node on the vector unit of a cluster.
 
     Raises `InputError` with the reason for a node that it does not compute, or too little room.
 
@@ -154,12 +215,13 @@ def compile_vector(
     cluster : the hardware; with a vector unit.
     room : of the TCDM, first byte address and bytes: for tables and for tiles of maps that are in the DRAM.
     constants : DRAM byte address of the tables.
+    strips : tiles are strips of rows of all channels, this number of them or more; 0: what fits of channels.
     """
     if not cluster.vector:
         raise InputError(f"{node.name}: the cluster has no vector unit")
     try:
-        tasks, tables = tasks_of(node, inputs, output)
-        return _Writer(node.name, cluster, room, constants, tables).program(tasks)
+        tasks, tables = tasks_of(node, inputs, output, flat=not strips)
+        return _Writer(node.name, cluster, room, constants, tables, strips).phases(tasks)
     except ParameterError as error:
         raise InputError(f"{node.name}: {error}") from None
 
@@ -168,8 +230,15 @@ class _Writer:
     """The phases of a program."""
 
     def __init__(
-        self, where: str, cluster: ClusterParameters, room: tuple[int, int], constants: int, tables: bytes
+        self,
+        where: str,
+        cluster: ClusterParameters,
+        room: tuple[int, int],
+        constants: int,
+        tables: bytes,
+        strips: int,
     ) -> None:
+        self._strips = strips
         self._where, self._cluster, self._tables, self._constants = where, cluster, tables, constants
         self._bank = vector_registers(cluster.dma.tcdm_address_bits, cluster.vector_shape)
         self._configuration = Configuration(self._bank.held)
@@ -181,7 +250,7 @@ class _Writer:
         self._unread: list[int] = []
         """Address of the table that is for all channels of a task, until a job reads it."""
 
-    def program(self, tasks: Sequence[Task]) -> VectorProgram:
+    def phases(self, tasks: Sequence[Task]) -> VectorPhases:
         """All tasks, one after the other; those that the DMA does alone beside those of the unit."""
         together = len(self._tables) if all(len(task.tables) <= 1 for task in tasks) else 0
         tables = self._base
@@ -192,9 +261,7 @@ class _Writer:
         if together:
             begin.append(Phase(Queue.LOAD, self._table_loads(range(together // TABLE_ENTRIES), tables)))
         phases = [*begin, *self._beside(tasks, begin, tables)]
-        with_tokens(phases)
-        commands = [command for phase in phases for command in phase.commands]
-        return VectorProgram(self._cluster, tuple(commands), self._tables, tuple(self._jobs))
+        return VectorPhases(self._cluster, tuple(phases), self._tables, tuple(self._jobs))
 
     def _beside(self, tasks: Sequence[Task], begin: list[Phase], tables: int) -> list[Phase]:
         """The phases of all tasks after these: of copies beside the others, where there is room for both."""
@@ -210,7 +277,7 @@ class _Writer:
     def _fits(self, tasks: Sequence[Task], size: int) -> bool:
         """Whether two tiles of each task have room."""
         try:
-            return all(tiles_of(task, size, self._shape, self._where) for task in tasks)
+            return all(tiles_of(task, size, self._shape, self._where, self._strips) for task in tasks)
         except InputError:
             return False
 
@@ -224,7 +291,7 @@ class _Writer:
 
     def _task(self, task: Task, phases: list[Phase], room: tuple[int, int]) -> None:
         """Add the tiles of a task. The load of a tile comes before the work on the tile before it."""
-        tiles = tiles_of(task, room[1], self._shape, self._where)
+        tiles = tiles_of(task, room[1], self._shape, self._where, self._strips)
         parts = 1 if len(tiles) == 1 else PARTS
         size = room[1] // parts // self._word * self._word
         outputs = max(target_bytes(task, tile, self._shape) for tile in tiles)

@@ -70,20 +70,24 @@ class Task:
         return plain and not self.tables and self.window == ELEMENT and len(self.sources) == 1
 
 
-def tasks_of(node: Node, inputs: Sequence[FeatureMap], output: FeatureMap) -> tuple[list[Task], bytes]:
+def tasks_of(
+    node: Node, inputs: Sequence[FeatureMap], output: FeatureMap, *, flat: bool = True
+) -> tuple[list[Task], bytes]:
     """The tasks of a node, and its tables one after the other.
+
+    ``flat`` : maps without gaps are taken as one row, where it has no window.
 
     Raises `InputError` for a node that the vector unit does not compute.
     """
     match node:
         case Addition():
-            return [_addition(node, inputs, output)], b""
+            return [_addition(node, inputs, output, flat)], b""
         case Lookup():
             tables = tuple(range(len(node.tables)))
-            return [_by_element(inputs, output, Arithmetic(), tables)], node.tables.tobytes()
+            return [_by_element(inputs, output, Arithmetic(), tables, flat=flat)], node.tables.tobytes()
         case Concatenation():
             given = [table for table in node.tables if table is not None]
-            return list(_concatenation(node, inputs, output)), b"".join(table.tobytes() for table in given)
+            return list(_concatenation(node, inputs, output, flat)), b"".join(table.tobytes() for table in given)
         case MaxPool():
             region = Region((0, output.rows), (0, output.columns), Arithmetic())
             table = b"" if node.table is None else node.table.tobytes()
@@ -95,29 +99,36 @@ def tasks_of(node: Node, inputs: Sequence[FeatureMap], output: FeatureMap) -> tu
 
 
 def _by_element(
-    sources: Sequence[FeatureMap], target: FeatureMap, arithmetic: Arithmetic, tables: tuple[int, ...] = ()
+    sources: Sequence[FeatureMap],
+    target: FeatureMap,
+    arithmetic: Arithmetic,
+    tables: tuple[int, ...] = (),
+    *,
+    flat: bool = True,
 ) -> Task:
     """A task without a window; where no map has gaps and there is one table at most, all elements are one row."""
     maps = [*sources, target]
-    if all(one.is_dense for one in maps) and len(tables) <= 1:
+    if flat and all(one.is_dense for one in maps) and len(tables) <= 1:
         maps = [one.flat() for one in maps]
     target = maps.pop()
     region = Region((0, target.rows), (0, target.columns), arithmetic)
     return Task(tuple(maps), target, (region,), tables=tables)
 
 
-def _addition(node: Addition, inputs: Sequence[FeatureMap], output: FeatureMap) -> Task:
+def _addition(node: Addition, inputs: Sequence[FeatureMap], output: FeatureMap, flat: bool) -> Task:
     if len(inputs) != PAIR or any(one.elements != output.elements for one in inputs):
         raise InputError(f"{node.name}: expected {PAIR} operands of the output's shape for the vector unit")
     arithmetic = Arithmetic("add", node.scales, node.zeros, node.zero_out, node.low, node.high)
-    return _by_element(inputs, output, arithmetic)
+    return _by_element(inputs, output, arithmetic, flat=flat)
 
 
-def _concatenation(node: Concatenation, inputs: Sequence[FeatureMap], output: FeatureMap) -> Iterator[Task]:
+def _concatenation(
+    node: Concatenation, inputs: Sequence[FeatureMap], output: FeatureMap, flat: bool
+) -> Iterator[Task]:
     """A task for each operand: channels of the output, or the same part of each of the outer axes' elements."""
     number = 0
     for (source, target), table in zip(_joined_parts(node, inputs, output), node.tables, strict=True):
-        yield _by_element([source], target, Arithmetic(), () if table is None else (number,))
+        yield _by_element([source], target, Arithmetic(), () if table is None else (number,), flat=flat)
         number += table is not None
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "place_of",
     "source_bytes",
     "source_pitch",
+    "strip_bytes",
     "target_bytes",
     "tiles_of",
 ]
@@ -61,10 +62,11 @@ class Tile:
     sources: tuple[Part, ...]
 
 
-def tiles_of(task: Task, room: int, shape: VectorShape, where: str) -> list[Tile]:
+def tiles_of(task: Task, room: int, shape: VectorShape, where: str, strips: int = 0) -> list[Tile]:
     """The tiles of a task; two of them fit into ``room`` bytes, unless there is only one.
 
-    ``shape`` : of the unit; each part of a map begins with a word of it.
+    ``shape`` : of the unit; each part of a map begins with a word of it. ``strips`` : all channels are in each tile,
+    which are strips of rows: this number of them, more if there is no room.
 
     Raises `InputError` where not even a row fits.
     """
@@ -74,6 +76,11 @@ def tiles_of(task: Task, room: int, shape: VectorShape, where: str) -> list[Tile
     if need == 0:
         return list(_cut(task, 1 << EXTENT_BITS, 1 << EXTENT_BITS, 1 << COLUMN_BITS))
     half = room // 2 // shape.word_bytes * shape.word_bytes
+    if strips:
+        extents = strip_of(task, half, shape, strips)
+        if extents is None:
+            raise InputError(f"{where}: {room} bytes of the TCDM hold no two strips of a row")
+        return list(_cut(task, *extents))
     tiles, tiny = (WIDE_TILES, WIDE_TINY) if shape.wide else (TILES, TINY)
     wanted = min(half, max(need // tiles, tiny))
     for budget in (wanted, half):
@@ -83,6 +90,19 @@ def tiles_of(task: Task, room: int, shape: VectorShape, where: str) -> list[Tile
     if need <= room:
         return [whole]
     raise InputError(f"{where}: {room} bytes of the TCDM hold no two tiles of a row")
+
+
+def strip_of(task: Task, budget: int, shape: VectorShape, strips: int) -> tuple[int, int, int] | None:
+    """Channels, rows and columns of strips within the budget, this number of them or more; None: there are none."""
+    target = task.target
+    least = -(-target.rows // strips)
+    rows = _largest(least, lambda n: strip_bytes(task, n, shape) <= budget)
+    return (target.channels, _even(target.rows, rows), target.columns) if rows else None
+
+
+def strip_bytes(task: Task, rows: int, shape: VectorShape) -> int:
+    """Bytes of a tile of so many rows of all channels."""
+    return _need(task, (task.target.channels, rows, task.target.columns), shape)
 
 
 def _extents(task: Task, budget: int, shape: VectorShape) -> tuple[int, int, int] | None:

@@ -28,7 +28,7 @@ from hwgen.arch.latency import (
 from hwgen.ir.counts import Access
 from hwgen.model.dram.streams import Stream
 
-__all__ = ["Times", "load_times", "store_times", "transfer_accesses", "transfer_words"]
+__all__ = ["Times", "load_times", "shared_accesses", "store_times", "transfer_accesses", "transfer_words"]
 
 
 def transfer_accesses(
@@ -36,18 +36,26 @@ def transfer_accesses(
 ) -> dict[OperandTag, Access]:
     """The accesses of one channel's transfers, in their order, by what they are counted as. An element is a byte.
 
-    The channel has open rows of its own. None of the transfers is continued by another. ``stream``: what the channel
-    has moved before; continued.
+    The channel has open rows of its own. ``stream``: what the channel has moved before; continued.
     """
-    runs = [(first, first + size, move.tag) for move in moves for first, size in _contiguous(move)]
+    found = shared_accesses(((0, move) for move in moves), port, stream)
+    return {tag: access for (_, tag), access in found.items()}
+
+
+def shared_accesses(
+    moves: Iterable[tuple[int, Descriptor]], port: DramPort, stream: Stream | None = None
+) -> dict[tuple[int, OperandTag], Access]:
+    """The same of transfers that belong to several, each with the number of the one that it belongs to."""
+    runs = list(_contiguous(moves))
     if not runs:
         return {}
-    start, stop, tags = (np.array(column, np.int64) for column in zip(*runs, strict=True))
+    start, stop, owners, tags = (np.array(column, np.int64) for column in zip(*runs, strict=True))
     counted = (stream or Stream(port)).counted(start, stop)
-    found: dict[OperandTag, Access] = {}
-    for tag in sorted(set(tags.tolist())):
-        values = {entry.name: int(getattr(counted, entry.name)[tags == tag].sum()) for entry in fields(counted)}
-        found[OperandTag(tag)] = Access(elements=values["bytes"], **values)
+    found: dict[tuple[int, OperandTag], Access] = {}
+    for owner, tag in sorted(set(zip(owners.tolist(), tags.tolist(), strict=True))):
+        mine = (owners == owner) & (tags == tag)
+        values = {entry.name: int(getattr(counted, entry.name)[mine].sum()) for entry in fields(counted)}
+        found[owner, OperandTag(tag)] = Access(elements=values["bytes"], **values)
     return found
 
 
@@ -60,14 +68,15 @@ def transfer_words(moves: Iterable[Descriptor]) -> dict[OperandTag, int]:
     return dict(found)
 
 
-def _contiguous(move: Descriptor) -> Iterable[tuple[int, int]]:
-    """First byte and size of what is contiguous in the DRAM."""
+def _contiguous(moves: Iterable[tuple[int, Descriptor]]) -> Iterator[tuple[int, int, int, int]]:
+    """First byte of what is contiguous in the DRAM, the one after its last, whose it is, and its tag."""
     begin = -1
-    for dram, _, joins in move.joined_runs():
-        begin = dram if begin < 0 else begin
-        if not joins:
-            yield begin, dram + move.length - begin
-            begin = -1
+    for owner, move in moves:
+        for dram, _, joins in move.joined_runs():
+            begin = dram if begin < 0 else begin
+            if not joins:
+                yield begin, dram + move.length, owner, move.tag
+                begin = -1
 
 
 @dataclass(frozen=True)

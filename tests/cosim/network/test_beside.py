@@ -1,0 +1,105 @@
+"""Nodes of the vector unit beside the layer before them, in the RTL: outputs, counts, cycles."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosim.network.on_cluster import run_clustered
+from hwgen.arch.commands import Opcode, Queue
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.golden.quantised.execution import execute
+from hwgen.ir.builtin import named_file
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.network.graph import Graph
+from hwgen.lower.network.cluster_plan import ClusterPlan, plan_cluster
+from hwgen.lower.network.parts import LayerPart, VectorPart
+from hwgen.readers.integers.reader import read_quantised
+from tests.readers.integers.models import Draft
+
+MOST_ERROR = 0.03
+"""By which the cycles of these programs may be predicted wrong."""
+SIZE = 40
+
+
+def network(path: Path, seed: int = 5) -> Graph:
+    """A convolution, a pool with windows that overlap; two convolutions, joined through tables, their sum with the
+    pool; a mean."""
+    rng, draft = np.random.default_rng(seed), Draft([1, 3, SIZE, SIZE - 3])
+
+    def convolution(given: str, channels: tuple[int, int], kernel: int, scale: float) -> str:
+        weights = draft.weights(rng.integers(-127, 128, (*channels, kernel, kernel)), 0.01)
+        return draft.both(draft.node("Conv", given, weights, pads=[kernel // 2] * 4), scale, 100)
+
+    first = convolution(draft.both("x", 0.03, 110), (8, 3), 3, 0.05)
+    pooled = draft.both(draft.node("MaxPool", first, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4), 0.05, 100)
+    parts = [convolution(pooled, (4, 8), kernel, scale) for kernel, scale in ((1, 0.11), (3, 0.17))]
+    joined = draft.both(draft.node("Concat", *parts, axis=1), 0.19, 90)
+    more = convolution(joined, (8, 8), 1, 0.4)
+    made = draft.both(draft.node("Add", more, pooled), 0.4, 120)
+    last = convolution(made, (6, 8), 1, 0.9)
+    return read_quantised(draft.write(path, draft.both(draft.node("GlobalAveragePool", last), 0.5, 100), None))
+
+
+def machine(elements: int = 1) -> Hardware:
+    one = load_hardware(named_file("hardware", "m4c4_1KiB"))
+    cluster = Cluster(hwcs=2, tcdm=1 << 14, vector=True, vector_elements=elements)
+    return one.model_copy(update={"requantisation": "scaled", "cluster": cluster})
+
+
+def image(graph: Graph) -> dict[str, np.ndarray]:
+    return {name: np.random.default_rng(1).normal(size=graph.tensors[name].shape).astype(np.float32) * 3
+            for name in graph.inputs}  # fmt: skip
+
+
+def early(plan: ClusterPlan) -> dict[str, int]:
+    """For each node of the vector unit how many of its jobs run beside the layer before."""
+    return {
+        layer.node.label: sum(command.opcode is Opcode.START for command in layer.part.program.early)
+        for layer in plan.layers
+        if isinstance(layer.part, VectorPart)
+    }
+
+
+def ran(graph: Graph, plan: ClusterPlan, *, stalls: bool = False) -> tuple[int, int]:
+    """Cycles as predicted and as measured; raises `AssertionError` where an output or a count is wrong."""
+    tensors = execute(graph, image(graph))
+    (program,), (made,) = run_clustered(graph, plan, [tensors], stalls=stalls)
+    assert program.passed, [layer.result.failures for layer in program.layers]
+    for name in graph.outputs:
+        np.testing.assert_array_equal(made[name], tensors[name])
+    return program.predicted_cycles, program.cycles
+
+
+@pytest.mark.parametrize("elements", [1, pytest.param(8, marks=pytest.mark.nightly)])
+def test_tiles_of_nodes_run_while_the_layer_before_does(tmp_path: Path, elements: int) -> None:
+    graph = network(tmp_path / "x.onnx")
+    plan = plan_cluster(graph, machine(elements))
+    jobs = early(plan)
+    assert {label for label, number in jobs.items() if number} >= {"max pool", "concat", "add"}
+    predicted, cycles = ran(graph, plan)
+    assert abs(cycles - predicted) <= MOST_ERROR * cycles
+
+
+def test_stalls_change_nothing_but_time(tmp_path: Path) -> None:
+    graph = network(tmp_path / "x.onnx", 6)
+    ran(graph, plan_cluster(graph, machine()), stalls=True)
+
+
+def test_it_takes_fewer_cycles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = network(tmp_path / "x.onnx")
+    with_it, _ = ran(graph, plan_cluster(graph, machine()))
+    monkeypatch.setattr("hwgen.lower.network.cluster_plan.beside", lambda layer, part, *_: (layer, part))
+    plan = plan_cluster(graph, machine())
+    assert not any(early(plan).values())
+    without, _ = ran(graph, plan)
+    assert with_it < 0.9 * without
+
+
+def test_what_is_read_has_been_stored(tmp_path: Path) -> None:
+    """Each load of what the layer makes is after the store of it, by tokens from one queue to the other."""
+    plan = plan_cluster(network(tmp_path / "x.onnx"), machine())
+    layer = next(one for one in plan.layers if isinstance(one.part, LayerPart) and one.part.beside)
+    assert isinstance(layer.part, LayerPart)
+    loads = [layer.part.commands[at] for at in sorted(layer.part.early_at)]
+    assert any(Queue.STORE in one.takes for one in loads if one.queue is Queue.LOAD)
