@@ -23,7 +23,7 @@ COUNTERS = {
 """The counters' names in the harness, by those of `hwgen.ir.counts`."""
 REGIONS = 16
 AHEAD = max(OperandTag) + 1
-"""From here on the kinds of what is moved for the next part of a program: this and its `OperandTag`."""
+"""The first kind of what is moved for the next part of a program; its `OperandTag` is added."""
 OTHER = 15
 """The kind of what is in no region."""
 Counted = dict[tuple[int | None, bool], dict[str, int]]

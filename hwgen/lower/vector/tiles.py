@@ -101,7 +101,7 @@ def strip_of(task: Task, budget: int, shape: VectorShape, strips: int) -> tuple[
 
 
 def strip_bytes(task: Task, rows: int, shape: VectorShape) -> int:
-    """Bytes of a tile of so many rows of all channels."""
+    """Bytes of a tile of this number of rows, with all channels."""
     return _need(task, (task.target.channels, rows, task.target.columns), shape)
 
 
