@@ -1,14 +1,45 @@
-"""A cluster as a device."""
+"""A cluster as a device, and simulated clusters: one in its harness, or a system of several."""
 
+from dataclasses import dataclass
 from functools import cache
 
-from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.device import DRAM, DRAM_SIZES, Device
+from cosim.simulator.harness import SimulatedHarness
 from cosim.simulator.registry import loaded
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
+from hwgen.tools.toolchain import ToolError
 
-__all__ = ["FAST_COMPILED", "QUICK_COMPILED", "cluster_device", "load_cluster"]
+__all__ = ["FAST_COMPILED", "QUICK_COMPILED", "SimulatedCluster", "cluster_device", "load_cluster"]
+
+
+@dataclass(frozen=True)
+class SimulatedCluster:
+    """Clusters in a harness: one in `cosim/harness/cluster.sv`, or a system in `cosim/harness/system/harness.sv`.
+
+    Members
+    -------
+    cluster : parameters of each.
+    clusters : how many a system has; None: it is one cluster alone.
+    stalls : whether its memories can stall.
+    """
+
+    harness: SimulatedHarness
+    cluster: ClusterParameters
+    clusters: int | None = None
+    stalls: bool = True
+
+    def transfer(self, address: int, value: int | None = None) -> tuple[int, bool]:
+        """One access on the configuration port (a read without ``value``): data, and whether it was refused."""
+        at = self.harness
+        go = 1 - at.get("cfg_go")
+        at.set(cfg_write=int(value is not None), cfg_address=address, cfg_data=value or 0, cfg_go=go)
+        for _ in range(100):
+            at.run(2)
+            if at.get("cfg_served") == go:
+                return at.get("cfg_answer"), bool(at.get("cfg_error"))
+        raise ToolError(f"the cluster does not answer on its configuration port: {address:#x}")
+
 
 FAST_COMPILED = ("-O1",)
 """Runs 3 % faster than one unit did with the flags of an HWC's, and compiles in half the time."""

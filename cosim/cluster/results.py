@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from cosim.cluster.model import load_cluster
+from cosim.cluster.model import SimulatedCluster, load_cluster
 from cosim.cluster.preparation import WrittenProgram, prepare_cluster
 from cosim.cluster.run import run_clusters
-from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.device import dram_depth
 from cosim.device.job import Job, Outcome
 from cosim.device.judge import Expected, judge

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.simulated import SimulatedCluster
+from cosim.cluster.model import SimulatedCluster
 from cosim.device.dram import COUNTED, COUNTERS, dram_controls, dram_counts, dram_unwanted, packed, region_controls
 from cosim.device.job import ELSEWHERE, Accesses, Job, Outcome, Unit, UnitOutcome
 from hwgen.arch.bus import WORD_BYTES

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.device.job import Outcome
+from cosim.device.judge import AT_HWC, Expected
+from cosim.device.judge import judge as judge_outcome
 from cosim.device.result import LayerResult
-from cosim.hwc.comparison import judge
 from cosim.hwc.divergence import divergences
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import LayerData, requantisation_for
@@ -30,11 +31,37 @@ from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.hwc import Program, compile_layer
-from hwgen.model.hwc.cycles import least_cycles
+from hwgen.lower.network.parts import PartCounts
+from hwgen.model.energy import prices_of
+from hwgen.model.hwc.cycles import least_cycles, predicted_cycles
 from hwgen.model.nest.one_level import predict
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer"]
+__all__ = ["RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer", "judge"]
+
+
+INTERRUPT_CYCLES = 2
+"""Cycles from the start write's grant to the interrupt that the register ``cycles`` does not count."""
+
+
+def judge(run: Run, outcome: Outcome, simulator: Simulator) -> LayerResult:
+    """The result of one run: counts and output against model and reference."""
+    schedule = run.program.schedule
+    timed = predicted_cycles(schedule, run.program.parameters)
+    expected = Expected(
+        schedule=schedule,
+        units=[PartCounts(run.prediction.counts)],
+        output=run.program.output,
+        reference=run.expected.result(),
+        cycles=timed.total,
+        late=INTERRUPT_CYCLES,
+        ports=AT_HWC,
+        computing=run.prediction.iterations,
+        stalls=timed.stalls_by_name(),
+        prices=prices_of(run.program.parameters, None),
+    )
+    return judge_outcome(expected, outcome, simulator)
+
 
 FAST = ("verilator_fast", "verilator_profiled")
 """Builds for long runs."""

@@ -27,9 +27,10 @@ from hwgen.tools.toolchain import ToolError
 
 __all__ = ["Bench", "build_profiled", "depth_for", "hwc_device", "hwc_is_built", "run_jobs"]
 
-Bench = Literal["native", "gpi", "bus"]
+Bench = Literal["native", "gpi"] | str
 """What is around the HWC: the harness in HDL, with the clock from the run loop that is linked into Verilator's
-executable, or from cocotb; or a bus in Python, without the harness."""
+executable, or from cocotb; or nothing: a cocotb module of this name is the bus."""
+IN_HARNESS = ("native", "gpi")
 
 OnResult = Callable[[Outcome], None]
 
@@ -43,11 +44,6 @@ def hwc_device(verilog: str, depth_log2: int, ports: tuple[int, int, int] = (WOR
     widths = {f"Width{port}": width for port, width in zip("IWO", ports, strict=True)}
     sources = ("hwc.sv", "configuration.sv", "tcdm_port.sv")
     return Device({"hwc.v": verilog}, sources, "hwc.vlt", {"DepthLog2": depth_log2, **widths})
-
-
-def bus_device(verilog: str) -> Device:
-    """An HWC alone, all its ports open to a bus that the test bench drives."""
-    return Device({"hwc.v": verilog}, (), "bus.vlt", top="hwc", memory=False)
 
 
 def run_jobs(
@@ -84,8 +80,8 @@ def run_jobs(
         raise ValueError("jobs: expected a name of its own for each")
     if not jobs:
         return []
-    if bench == "bus":
-        device = bus_device(verilog)
+    if bench not in IN_HARNESS:
+        device = Device({"hwc.v": verilog}, (), "bus.vlt", top="hwc", memory=False)
     else:
         device = hwc_device(verilog, depth_for(simulator, max(len(job.image) for job in jobs)), jobs[0].ports)
     chosen = _chosen(simulator, device, fast=False if waves else fast)
@@ -140,7 +136,8 @@ def _run_in(
             np.save(folder / f"{number:05}.image.npy", job.image)
             (folder / f"{number:05}.job.json").write_text(json.dumps(job.as_data()), encoding="utf-8")
         count = 1 if waves else max(1, min(processes, len(jobs)))
-        requests = [_request(simulator, built, device, folder / f"process{i}", waves) for i in range(count)]
+        module = "cosim.hwc.tb_jobs" if bench in IN_HARNESS else bench
+        requests = [_request(simulator, built, device, folder / f"process{i}", module, waves) for i in range(count)]
         with ExitStack() as running:
             variables = {"HWGEN_JOBS": str(folder), "HWGEN_BENCH": bench}
             simulators = []
@@ -159,11 +156,13 @@ def depth_for(simulator: Tool, words: int) -> int:
     raise ToolError(f"{simulator}: a memory of {words} words is more than the harness can have")
 
 
-def _request(simulator: Simulator, built: Path, device: Device, folder: Path, waves: Path | None) -> dict[str, Any]:
+def _request(
+    simulator: Simulator, built: Path, device: Device, folder: Path, module: str, waves: Path | None
+) -> dict[str, Any]:
     folder.mkdir()
     if waves is not None:
         waves.absolute().parent.mkdir(parents=True, exist_ok=True)
-    return simulator.request(built, folder, "cosim.hwc.tb_jobs", device.top, waves)
+    return simulator.request(built, folder, module, device.top, waves)
 
 
 class _Collection:

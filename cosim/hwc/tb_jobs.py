@@ -2,8 +2,7 @@
 
 Runs inside the simulator and knows nothing of schedules and layers: a job is a JSON file with numbers, and so is its
 result. Several simulators may share one folder; each job is taken by one of them. The environment variable
-``HWGEN_JOBS`` names the folder, ``HWGEN_BENCH`` what is around the HWC: the harness with the ``native`` run loop or
-with cocotb's clock (``gpi``), or a ``bus`` in Python.
+``HWGEN_JOBS`` names the folder, ``HWGEN_BENCH`` the clock of the harness: the ``native`` run loop or cocotb, ``gpi``.
 """
 
 import json
@@ -16,7 +15,6 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from cosim.hwc.bus_bench import BusBench
 from cosim.hwc.harness_bench import HarnessBench
 
 NO_ANSWER = 0xFFFFFFFF
@@ -25,7 +23,7 @@ NO_ANSWER = 0xFFFFFFFF
 class Session:
     """Does jobs one after the other on one HWC, which is reset only at the beginning and when it must be."""
 
-    def __init__(self, bench: HarnessBench | BusBench) -> None:
+    def __init__(self, bench: Any) -> None:
         self.bench = bench
         self.reset_needed = True
         self.refused: list[int] = []
@@ -102,9 +100,12 @@ def claimed(folder: Path) -> Iterator[Path]:
 @cocotb.test()
 async def run_jobs(dut: Any) -> None:
     """Every job that is left in the folder."""
-    folder, around = Path(os.environ["HWGEN_JOBS"]), os.environ["HWGEN_BENCH"]
-    bench = BusBench(dut) if around == "bus" else HarnessBench(dut, native=around == "native")
-    session = Session(bench)
+    await do_jobs(HarnessBench(dut, native=os.environ["HWGEN_BENCH"] == "native"))
+
+
+async def do_jobs(bench: Any) -> None:
+    """Do them with a bench: `HarnessBench`, or one that is used alike."""
+    folder, session = Path(os.environ["HWGEN_JOBS"]), Session(bench)
     await bench.begin()
     for file in claimed(folder):
         job = json.loads(file.read_text())

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.model import load_cluster
+from cosim.cluster.model import SimulatedCluster, load_cluster
 from cosim.cluster.preparation import INTERRUPT_CYCLES
-from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.device import dram_depth
 from cosim.device.dram import Region
 from cosim.device.judge import compared, different_elements, run_failures, unwanted

@@ -7,9 +7,9 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cluster.model import SimulatedCluster
 from cosim.cluster.preparation import WATCHDOG
 from cosim.cluster.run import AHEAD, run_clusters, tcdm_counts, tcdm_words, unit_controls
-from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.dram import AHEAD as AHEAD_KIND
 from cosim.device.dram import Counted, Region, dram_counts
 from cosim.device.job import Accesses, Job, Outcome, Unit

@@ -1,4 +1,4 @@
-"""Comparison of a simulated stack with the model: traffic by kind, outputs, cycles."""
+"""A simulated stack on random data, compared with the model: traffic by kind, outputs, cycles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 
 from cosim.device.judge import breaches, different_elements, ended_with, no_end, unwanted
 from cosim.pipeline.build import PipelineBuild
-from cosim.pipeline.data import NetworkData
 from cosim.pipeline.run import AccessError, PipelineJob, PipelineResult, run_pipelines, sizes_for
 from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters, PipelineParameters
 from hwgen.arch.registers.control import Status
+from hwgen.golden.network import RowData, row_output, row_requantisation, row_sums
 from hwgen.ir.counts import Access
+from hwgen.ir.layer_set import Network, Node
+from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.lower.pipeline.cycles import played_on_dram, played_run
-from hwgen.lower.pipeline.dram_counts import dram_counts
 from hwgen.lower.pipeline.images import Images, images_of, in_scan_order
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
+from hwgen.lower.pipeline.movers import dram_counts
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.lower.pipeline.tiles import plan_stack
@@ -27,7 +29,70 @@ from hwgen.model.pipeline.cost import Stack, Traffic
 from hwgen.model.pipeline.cycles import PlayedRun
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["STALL_RATE", "StackResult", "StackRun", "compare", "job_of", "prepare", "run_stacks"]
+__all__ = [
+    "STALL_RATE",
+    "NetworkData",
+    "StackResult",
+    "StackRun",
+    "compare",
+    "job_of",
+    "prepare",
+    "random_network_data",
+    "run_stacks",
+]
+
+
+Int8 = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class NetworkData:
+    """Data of the rows, and the maps [C, H, W] that they make, the input included, by name."""
+
+    rows: dict[str, RowData]
+    maps: dict[str, Int8]
+
+
+def random_network_data(network: Network, rng: np.random.Generator, *, draw_shifts: bool = False) -> NetworkData:
+    """Operands over their full range, -128 included; each row requantises as it says.
+
+    ``draw_shifts``: by random shifts instead, which leave most of the sums of these data between the clipping bounds.
+    """
+    source = network.input
+    assert source is not None
+    inputs = rng.integers(-128, 128, (source.channels, source.height, source.width), dtype=np.int8)
+    inputs.reshape(-1)[rng.integers(inputs.size)] = -128
+    rows: dict[str, RowData] = {}
+    maps = {source.name: inputs}
+    for node in network.layers:
+        operands = [maps[name] for name in node.inputs]
+        rows[node.name] = _row(node, operands, rng, draw_shifts=draw_shifts)
+        maps[node.name] = row_output(node, rows[node.name], operands)
+    return NetworkData(rows, maps)
+
+
+def _row(node: Node, operands: list[Int8], rng: np.random.Generator, *, draw_shifts: bool) -> RowData:
+    requantisation = row_requantisation(node)
+    if not node.operator.weighted:
+        if draw_shifts and node.operator.requantises:
+            requantisation = _shifted(requantisation, int(rng.integers(0, 3)))
+        return RowData(requantisation=requantisation)
+    shape = (node.output_channels, node.input_channels // node.groups, *node.kernel)
+    weights = rng.integers(-128, 128, shape, dtype=np.int8)
+    weights.reshape(-1)[rng.integers(weights.size)] = -128
+    spread = float(np.abs(row_sums(node, RowData(weights), operands)).mean()) + 1.0
+    bias = rng.normal(0.0, spread, node.output_channels).astype(np.int32)
+    if draw_shifts:
+        shift = int(np.clip(round(np.log2(spread / 40.0)) + rng.integers(0, 2), 0, 31))
+        requantisation = _shifted(requantisation, shift)
+    return RowData(weights, bias, requantisation)
+
+
+def _shifted(requantisation: Requantisation, shift: int) -> Requantisation:
+    return replace(requantisation, scales=(Scale(shift=shift),))
+
+
+# --- comparison ---
 
 STALL_RATE = 80
 """Cycles of 256 in which a stream stalls, where the user asks for stalls."""
@@ -159,13 +224,13 @@ def prepare(
 
 
 def run_stacks(
-    runs: Sequence[StackRun], *, simulator: Simulator = "verilator", fast: bool = True, bench: bool = False
+    runs: Sequence[StackRun], *, simulator: Simulator = "verilator", fast: bool = True
 ) -> list[StackResult]:
-    """Build all pipelines into one simulator, each once, and run all stacks; with ``bench`` from cocotb."""
+    """Build all pipelines into one simulator, each once, and run all stacks."""
     pipelines = list(dict.fromkeys(run.parameters for run in runs))
     jobs = [replace(job_of(run), pipeline=pipelines.index(run.parameters)) for run in runs]
     sizes = [sizes_for([job for job in jobs if job.pipeline == index]) for index in range(len(pipelines))]
-    build = PipelineBuild(tuple(zip(pipelines, sizes, strict=True)), simulator, fast, bench)
+    build = PipelineBuild(tuple(zip(pipelines, sizes, strict=True)), simulator, fast)
     return [compare(run, result) for run, result in zip(runs, run_pipelines(build, jobs), strict=True)]
 
 

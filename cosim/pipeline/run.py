@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.device.dram import Unwanted, timing_words
-from cosim.pipeline.build import PipelineBuild
-from cosim.pipeline.wrapper import Sizes
+from cosim.pipeline.build import PipelineBuild, Sizes
 from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.pipeline.maps import stream_ports
@@ -20,9 +19,8 @@ from hwgen.arch.pipeline.movers import id_bits, movers_of
 from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.ir.counts import Access
-from hwgen.lower.pipeline.dram_counts import all_runs
 from hwgen.lower.pipeline.images import Images, Segment
-from hwgen.lower.pipeline.movers import load_settings, settings_by_tile
+from hwgen.lower.pipeline.movers import all_runs, load_settings, settings_by_tile
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.tools.toolchain import ToolError
 

@@ -1,15 +1,12 @@
 """A simulator: it builds a device once, and runs what was built."""
 
-import pickle
-import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 from cosim.device.device import HARNESS, Device
-from cosim.simulator.harness import SimulatedHarness
 from cosim.simulator.steps import launch, test_request
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.kept import kept_folder
@@ -21,9 +18,6 @@ __all__ = ["Form", "Simulator"]
 
 INCLUDED = sorted(HARNESS.rglob("*.svh"))
 """Parts of the harness that others include."""
-Around = TypeVar("Around")
-Given = TypeVar("Given")
-Found = TypeVar("Found")
 
 Form = Literal["library", "bench", "program"]
 """How a built device runs: in this process, around a cocotb test bench, or by itself."""
@@ -84,27 +78,6 @@ class Simulator(ABC):
         """A request to run a test module in a folder; ``waves``: where its waveforms go."""
         request = test_request(self.tool, built / "sim", folder, module, top)
         return request if waves is None else {**request, "waves": True, **self.recording(waves.absolute())}
-
-    def run_bench(
-        self,
-        device: Device,
-        around: Callable[[SimulatedHarness], Around],
-        run: Callable[[Around, Given], Found],
-        jobs: Sequence[Given],
-    ) -> list[Found]:
-        """Run jobs one after the other, driven by cocotb: slow, and with nothing else in between.
-
-        Parameters
-        ----------
-        around : what a run takes, made of the harness.
-        run : runs a job on that.
-        """
-        with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
-            folder = Path(name)
-            (folder / "jobs.pickle").write_bytes(pickle.dumps((around, run, list(jobs))))
-            self.run_test(device, folder, "cosim.simulator.tb_driven")
-            results: list[Found] = pickle.loads((folder / "results.pickle").read_bytes())
-            return results
 
     def run_test(self, device: Device, folder: Path, module: str, plusargs: Sequence[str] = ()) -> None:
         """Run a cocotb test module in a folder, which HWGEN_JOBS names; `ToolError` if it fails."""

@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from cosim.cluster.model import FAST_COMPILED, QUICK_COMPILED
-from cosim.cluster.simulated import SimulatedCluster
+from cosim.cluster.model import FAST_COMPILED, QUICK_COMPILED, SimulatedCluster
 from cosim.device.device import DRAM, DRAM_SIZES, Device
 from cosim.simulator.registry import loaded
 from hwgen.arch.cluster import SystemParameters

@@ -7,9 +7,9 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cluster.model import SimulatedCluster
 from cosim.cluster.preparation import WATCHDOG, scramble
 from cosim.cluster.results import run_tasks
-from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.dram import Region
 from cosim.device.job import Job, Unit
 from cosim.device.judge import Expected
@@ -26,9 +26,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.network.parts import LayerPart, PartCounts
-from hwgen.lower.system.choice import fastest_partition
-from hwgen.lower.system.cycles import system_times
-from hwgen.lower.system.program import SystemProgram, compile_system
+from hwgen.lower.system.program import SystemProgram, compile_system, fastest_partition, system_times
 from hwgen.lower.system.shares import Partition
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.dram.counts import program_access

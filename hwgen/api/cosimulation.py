@@ -15,8 +15,7 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
 from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
-from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, run_stacks
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, random_network_data, run_stacks
 from cosim.simulator.pace import Forecast
 from cosim.system.results import cosimulate_systems
 from hwgen.api.arguments import Sizes, claim_folder, is_given, sizes_text
@@ -211,7 +210,7 @@ class Cosimulation(Checked):
 
     def plot(self) -> Figure:
         """Measured bytes of each layer at the outermost memory, by operand."""
-        from hwgen.report.layer_bars import layer_bars
+        from hwgen.report.charts import layer_bars
 
         return Figure.of(layer_bars([(one.layer, one.by_operand) for one in self.layers], "bytes"))
 

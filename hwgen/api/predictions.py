@@ -305,7 +305,7 @@ class Prediction(Answer):
 
     def plot(self) -> Figure:
         """Bytes of each layer at the outermost memory, by operand."""
-        from hwgen.report.layer_bars import layer_bars
+        from hwgen.report.charts import layer_bars
 
         return Figure.of(layer_bars([(one.layer, one.by_operand) for one in self.layers], "bytes"))
 

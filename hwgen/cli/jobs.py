@@ -1,12 +1,14 @@
-"""``-j``: no more worker processes than the machine has processors and memory for."""
+"""Options of many commands: ``-j``, no more processes than there is room for; names of what is built in."""
 
 from typing import Any
 
 import typer
 
+from hwgen.ir.builtin import builtin_names
 from hwgen.tools.machine import free_memory, processors
 
-__all__ = ["MEMORY_OF_A_BUILD", "MEMORY_OF_A_SEARCH", "fitting_jobs", "jobs_option", "most_jobs"]
+__all__ = ["MEMORY_OF_A_SEARCH", "fitting_jobs", "hardware_names", "hierarchy_names", "jobs_option", "set_names"]
+
 
 MEMORY_OF_A_SEARCH = 512 << 20
 MEMORY_OF_A_BUILD = 1 << 30
@@ -38,3 +40,21 @@ def fitting_jobs(jobs: int, memory: int = MEMORY_OF_A_BUILD) -> int:
     if jobs > most:
         typer.echo(f"-j {jobs}: this machine has {what}: {most} at a time", err=True)
     return min(jobs, most)
+
+
+# --- names ---
+
+
+def set_names(incomplete: str) -> list[str]:
+    """Built-in layer sets that begin so."""
+    return [name for name in builtin_names("layersets") if name.startswith(incomplete)]
+
+
+def hardware_names(incomplete: str) -> list[str]:
+    """Built-in hardware that begins so."""
+    return [name for name in builtin_names("hardware") if name.startswith(incomplete)]
+
+
+def hierarchy_names(incomplete: str) -> list[str]:
+    """Built-in hierarchies that begin so."""
+    return [name for name in builtin_names("hierarchies") if name.startswith(incomplete)]

@@ -6,7 +6,7 @@ import typer
 
 from hwgen.api.depth_first import MACS, StackPrediction
 from hwgen.cli.console import print_table
-from hwgen.cli.names import hardware_names
+from hwgen.cli.jobs import hardware_names
 
 __all__ = ["DramOption", "MacsOption", "print_stack_prediction"]
 

@@ -7,7 +7,7 @@ import typer
 
 from hwgen.api.work import TRAFFIC_SLACK, Balance, SetObjective, Work
 from hwgen.cli.coverage import tell_activations
-from hwgen.cli.names import hardware_names, hierarchy_names, set_names
+from hwgen.cli.jobs import hardware_names, hierarchy_names, set_names
 
 __all__ = [
     "MOST_SLACK",

@@ -13,13 +13,12 @@ from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.registers.vector import vector_registers
-from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of
 from hwgen.export.driver.files import driver_files
 from hwgen.export.example.system import front_end_files
 from hwgen.export.hwc import DIGEST, digest, hwc_memories, verilog
-from hwgen.export.joined import Instance, Port, joined, outer_ports, ports_of
-from hwgen.export.package import core_file, waivers
+from hwgen.export.joined import FrontEnd, Instance, Port, joined, outer_ports, ports_of
+from hwgen.export.manifest import core_file, waivers
 from hwgen.export.registers.files import register_files
 from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.cluster import ClusterCore

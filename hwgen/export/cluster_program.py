@@ -10,7 +10,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.layout import Region
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_digest
-from hwgen.export.driver.programs import Write, c_program
+from hwgen.export.driver.files import Write, c_program
 from hwgen.export.hwc_program import RegionEntry
 from hwgen.ir.document import InputError, Name, Value, json_text, load_yaml, validated
 from hwgen.lower.cluster.program import ClusterProgram

@@ -9,12 +9,11 @@ from functools import lru_cache
 from hwgen.arch.hwc import HwcParameters, as_told
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import HWC_IDENTITY, hwc_registers
-from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
 from hwgen.export.driver.files import driver_files
 from hwgen.export.example.system import front_end_files
-from hwgen.export.joined import ports_of
-from hwgen.export.package import core_file, waivers
+from hwgen.export.joined import FrontEnd, ports_of
+from hwgen.export.manifest import core_file, waivers
 from hwgen.export.registers.files import register_files
 from hwgen.gateware.bus.tcdm import ACCESSES
 from hwgen.gateware.hwc.hwc import Hwc

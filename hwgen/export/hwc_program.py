@@ -12,7 +12,7 @@ from hwgen.arch.layout import MemoryLayout, Region
 from hwgen.arch.registers.control import Status
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import scaled_requantisation
-from hwgen.export.driver.programs import Write, c_program
+from hwgen.export.driver.files import Write, c_program
 from hwgen.export.hwc import program_digest
 from hwgen.ir.document import InputError, Name, Value, json_text, load_yaml, validated
 from hwgen.ir.requantisation import Requantisation

@@ -1,13 +1,20 @@
-"""A Verilog module that joins others: instances, the wires between them, and its own ports for the rest."""
+# amaranth: UnusedElaboratable=no
+"""Verilog modules that join others: instances, wires between them, ports for the rest; the AXI4-Lite front end."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Self
 
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-__all__ = ["Instance", "Port", "joined", "outer_ports", "ports_of", "range_of"]
+from hwgen.export.conversion import converted
+from hwgen.gateware.bus.axi_lite import AxiLiteBridge
+
+__all__ = ["FrontEnd", "Instance", "Port", "joined", "outer_ports", "ports_of", "range_of"]
+
 
 Port = tuple[str, bool, int]
 """Name, whether it is an input, and width."""
@@ -79,3 +86,58 @@ def joined(module: str, instances: Sequence[Instance], inside: Collection[str]) 
 def range_of(width: int) -> str:
     """The range of a declaration of ``width`` bits."""
     return f"[{width - 1}:0] " if width > 1 else ""
+
+
+# --- the AXI4-Lite front end ---
+
+
+@dataclass(frozen=True)
+class FrontEnd:
+    """The module ``BLOCK_axi_lite``: what the port ``cfg`` of a block reaches, and a bridge from AXI4-Lite to it.
+
+    Members
+    -------
+    block : the block's name.
+    parts : the instances that the bridge reaches.
+    inside : the wires between all of them.
+    """
+
+    block: str
+    parts: Sequence[Instance]
+    inside: Collection[str]
+
+    @classmethod
+    def of(cls, block: str, ports: Sequence[Port]) -> Self:
+        """The front end of a block that is one module of that name."""
+        inside = {name for name, _, _ in ports if name.startswith("cfg__")}
+        return cls(block, [Instance(block, block, ports)], inside)
+
+    @property
+    def module(self) -> str:
+        """Its name."""
+        return f"{self.block}_axi_lite"
+
+    @property
+    def ports(self) -> list[Port]:
+        """Its ports, beside clock and reset."""
+        return outer_ports(self._instances, self.inside)
+
+    @property
+    def verilog(self) -> str:
+        """The text of its file, which has the bridge's module as well."""
+        what = f"{self.block} with an AXI4-Lite port for its registers"
+        heading = f"// {self.module}: {what}; generated, do not edit.\n"
+        return heading + joined(self.module, self._instances, self.inside) + _bridge(self._bridge)
+
+    @property
+    def _bridge(self) -> str:
+        return f"{self.module}_bridge"
+
+    @property
+    def _instances(self) -> list[Instance]:
+        return [Instance(self._bridge, "bridge", ports_of(AxiLiteBridge())), *self.parts]
+
+
+@lru_cache(maxsize=4)
+def _bridge(module: str) -> str:
+    return converted(AxiLiteBridge(), module)

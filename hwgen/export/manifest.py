@@ -4,11 +4,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
-from hwgen.ir.document import InputError, Name, Value, json_text, load_yaml, validated, write_atomically
+from hwgen.ir.document import InputError, Name, Value, dump_yaml, json_text, load_yaml, validated, write_atomically
 from hwgen.ir.names import file_names
 from hwgen.tools.output import write_together, writing_into
 
-__all__ = ["MANIFEST", "Design", "GeneratedLayer", "Manifest", "add_files", "read_manifest", "write_generated"]
+__all__ = [
+    "CORE_VERSION",
+    "EXAMPLE",
+    "MANIFEST",
+    "Design",
+    "GeneratedLayer",
+    "Manifest",
+    "add_files",
+    "core_file",
+    "read_manifest",
+    "waivers",
+    "write_generated",
+]
+
 
 MANIFEST = "manifest.json"
 KIND = "generated"
@@ -124,3 +137,64 @@ def _remove(folder: Path, name: str) -> None:
         if parent == folder or not parent.is_dir() or any(parent.iterdir()):
             break
         parent.rmdir()
+
+
+# --- the FuseSoC core, and lint waivers ---
+
+CORE_VERSION = "0.1.0"
+EXAMPLE = "example/"
+"""The folder of what tries a block."""
+
+
+def waivers(block: str) -> str:
+    """Lint waivers for a block's Verilog."""
+    return f"""\
+`verilator_config
+// The generator names every intermediate value and keeps whole structures together: not all of it is used.
+lint_off -rule UNUSEDSIGNAL -file "*{block}*.v"
+// One file holds the whole hierarchy, its modules named by their place in it.
+lint_off -rule DECLFILENAME -file "*{block}*.v"
+// Amaranth computes at full width and extends narrower operands by itself, as Verilog does.
+lint_off -rule WIDTHEXPAND -file "*{block}*.v"
+// Yosys writes "is zero" as a logical not of the whole vector.
+lint_off -rule WIDTHTRUNC -file "*{block}*.v"
+// Every case is preceded by an assignment of the default value.
+lint_off -rule CASEINCOMPLETE -file "*{block}*.v"
+// A place in a word is compared with a number that it reaches in wider words only.
+lint_off -rule CMPCONST -file "*{block}*.v"
+"""
+
+
+def core_file(block: str, description: str, more: Iterable[str] = ()) -> str:
+    """The FuseSoC core of a block.
+
+    ``more`` : Verilog files beside the block's own; the target ``sim`` runs those in the folder `EXAMPLE`.
+    """
+    sources = [f"{block}.v", *(name for name in more if not name.startswith(EXAMPLE))]
+    example = [name for name in more if name.startswith(EXAMPLE)]
+    core: dict[str, Any] = {
+        "name": f"hwgen:{block}:{block}:{CORE_VERSION}",
+        "description": description,
+        "filesets": {
+            "rtl": {"files": sources, "file_type": "verilogSource"},
+            "waivers": {"files": [{f"{block}.vlt": {"file_type": "vlt"}}]},
+        },
+        "targets": {
+            "default": {"filesets": ["rtl", "tool_verilator ? (waivers)"]},
+            "lint": {
+                "flow": "lint",
+                "flow_options": {"tool": "verilator", "verilator_options": ["-Wall"]},
+                "filesets": ["rtl", "waivers"],
+                "toplevel": block,
+            },
+        },
+    }
+    if example:
+        core["filesets"]["example"] = {"files": example, "file_type": "verilogSource"}
+        core["targets"]["sim"] = {
+            "flow": "sim",
+            "flow_options": {"tool": "icarus", "iverilog_options": ["-g2012"]},
+            "filesets": ["rtl", "example"],
+            "toplevel": f"{block}_testbench",
+        }
+    return "CAPI=2:\n" + dump_yaml(core)

@@ -8,7 +8,7 @@ from hwgen.arch.layout import Region
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_digest
 from hwgen.export.cluster_program import NETWORK_KIND
-from hwgen.export.driver.programs import Write, c_bytes, c_program, c_programs
+from hwgen.export.driver.files import Write, c_bytes, c_program, c_programs
 from hwgen.ir.document import json_text
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import c_name

@@ -9,12 +9,11 @@ from functools import lru_cache
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.arch.registers.pipeline import PIPELINE_IDENTITY, pipeline_registers
-from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
 from hwgen.export.driver.files import driver_files
 from hwgen.export.example.system import front_end_files
-from hwgen.export.joined import ports_of
-from hwgen.export.package import core_file, waivers
+from hwgen.export.joined import FrontEnd, ports_of
+from hwgen.export.manifest import core_file, waivers
 from hwgen.export.registers.files import register_files
 from hwgen.gateware.pipeline.pipeline import Pipeline
 from hwgen.ir.document import json_text

@@ -14,8 +14,8 @@ from hwgen.export.cluster import cluster_digest, cluster_files_of, cluster_veril
 from hwgen.export.conversion import converted
 from hwgen.export.hwc import DIGEST
 from hwgen.export.joined import Instance, Port, ports_of, range_of
-from hwgen.export.package import core_file, waivers
-from hwgen.export.registers.rdl import system_rdl
+from hwgen.export.manifest import core_file, waivers
+from hwgen.export.registers.files import system_rdl
 from hwgen.gateware.bus.apb import ApbSignature, ApbWindows
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.bus.axi_interconnect import AxiInterconnect

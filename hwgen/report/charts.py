@@ -15,6 +15,7 @@ import altair as alt
 import vl_convert
 
 from hwgen.report import STYLE
+from hwgen.search.hierarchy.design import Design
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_room
 
@@ -31,11 +32,14 @@ __all__ = [
     "chart_script",
     "compiled",
     "dashes",
+    "front_picture",
     "images",
+    "layer_bars",
     "log_axis",
     "names",
     "size_text",
 ]
+
 
 Chart = Any
 """A chart of Altair, whose own types say no more of what a chain of its methods returns."""
@@ -189,3 +193,45 @@ def _colours() -> Mapping[str, str]:
     """The variables of the light scheme."""
     light, *_ = STYLE.read_text(encoding="utf-8").partition("@media")
     return dict(re.findall(r"--(\w+): (#\w+)", light))
+
+
+# --- bars of layers ---
+
+
+def layer_bars(layers: Sequence[tuple[str, Mapping[str, int]]], what: str) -> dict[str, bytes]:
+    """A bar for each layer, of the amounts of its parts by name, as PNG and SVG by suffix; ``what``: the axis."""
+    rows = [
+        {"layer": layer, "part": part, "amount": amount, "at": at, "text": f"{layer}: {part}: {amount:,} {what}"}
+        for at, (layer, parts) in enumerate(layers)
+        for part, amount in parts.items()
+    ]
+    look = Look.of([part for _, parts in layers for part in parts])
+    bars = look.bars("part", alt.Chart(alt.NamedData("rows"))).encode(
+        x=alt.X("layer:N", sort=[layer for layer, _ in layers], axis=alt.Axis(title=None, labelAngle=-40)),
+        y=alt.Y("amount:Q", axis=axis(what)),
+    )
+    return images(compiled(bars.add_params(look.shown())), {"rows": rows})
+
+
+# --- energy against area ---
+
+
+def front_picture(design: Design) -> dict[str, bytes]:
+    """All hierarchies, the front and the chosen one, as PNG and SVG by suffix."""
+    points = [
+        {"area": point.area, "energy": point.energy / 1e6, "depth": f"{len(point.hierarchy.levels)} levels",
+         "front": point in design.front, "best": point == design.best, "counted": True, "text": point.hierarchy.name}
+        for point in design.points
+    ]  # fmt: skip
+    look = Look.of([f"{depth} levels" for depth in sorted({len(point.hierarchy.levels) for point in design.points})])
+    x = alt.X("area:Q", scale=alt.Scale(zero=False, padding=12), axis=axis("area (mm2)"))
+    y = log_axis(alt.Y, "energy", "energy of all layers (uJ)")
+    rows = alt.Chart(alt.NamedData("points"))
+    chart = alt.layer(
+        rows.transform_filter("datum.front").transform_calculate(line="'front'").mark_line(interpolate="step-after")
+        .encode(x=x, y=y, stroke=alt.value("var(--bound)"), strokeDash=dashes({"front": SOLID})),
+        look.points("depth", rows).encode(x=x, y=y),
+        rows.transform_filter("datum.best").mark_point(size=350, stroke="var(--text)").encode(x=x, y=y),
+        rows.transform_filter("datum.best").mark_text(align="right", dx=-14, dy=10, text="chosen").encode(x=x, y=y),
+    ).add_params(look.shown())  # fmt: skip
+    return images(compiled(chart), {"points": points})

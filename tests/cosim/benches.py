@@ -1,20 +1,48 @@
-"""Clusters and DMAs in a cocotb test bench: slow, and with nothing else in between."""
+"""Devices in a cocotb test bench: slow, and with nothing else in between."""
 
-from collections.abc import Mapping, Sequence
+import pickle
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
-from cosim.cluster.model import cluster_device
+from cosim.cluster.model import SimulatedCluster, cluster_device
 from cosim.cluster.run import run_clusters
-from cosim.cluster.simulated import SimulatedCluster
+from cosim.device.device import Device
 from cosim.device.job import Job, Outcome
 from cosim.dma.model import SimulatedDma, dma_device
 from cosim.dma.run import DmaJob, DmaResult, run_dma
-from cosim.simulator.registry import SIMULATORS
+from cosim.pipeline.build import PipelineBuild
+from cosim.simulator.harness import SimulatedHarness
+from cosim.simulator.registry import SIMULATORS, simulator_for
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dma import DmaParameters
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["clusters_in_bench", "dma_in_bench"]
+__all__ = ["BUS", "PipelinesInBench", "clusters_in_bench", "dma_in_bench"]
+
+BUS = "tests.cosim.hwc.tb_bus"
+"""The bus in Python around an HWC, as `cosim.hwc.runner.run_jobs` takes it."""
+Around = TypeVar("Around")
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+
+def in_bench(
+    simulator: Simulator,
+    device: Device,
+    around: Callable[[SimulatedHarness], Around],
+    run: Callable[[Around, Given], Found],
+    jobs: Sequence[Given],
+) -> list[Found]:
+    """Run jobs one after the other on what ``around`` makes of the harness."""
+    with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
+        folder = Path(name)
+        (folder / "jobs.pickle").write_bytes(pickle.dumps((around, run, list(jobs))))
+        SIMULATORS[simulator].run_test(device, folder, "tests.cosim.tb_driven")
+        results: list[Found] = pickle.loads((folder / "results.pickle").read_bytes())
+        return results
 
 
 def clusters_in_bench(
@@ -27,7 +55,7 @@ def clusters_in_bench(
 ) -> list[Outcome]:
     """Programs on a cluster; ``verilog``: its text, if it is not made now."""
     device = cluster_device(cluster, dram_log2, verilog)
-    return SIMULATORS[simulator].run_bench(device, partial(SimulatedCluster, cluster=cluster), run_clusters, jobs)
+    return in_bench(simulator, device, partial(SimulatedCluster, cluster=cluster), run_clusters, jobs)
 
 
 def dma_in_bench(
@@ -35,4 +63,12 @@ def dma_in_bench(
 ) -> list[DmaResult]:
     """Jobs of a DMA; ``made``: see `dma_device`."""
     device = dma_device(parameters, made)
-    return SIMULATORS[simulator].run_bench(device, partial(SimulatedDma, parameters=parameters), run_dma, jobs)
+    return in_bench(simulator, device, partial(SimulatedDma, parameters=parameters), run_dma, jobs)
+
+
+class PipelinesInBench(PipelineBuild):
+    """Pipelines whose clock cocotb drives."""
+
+    def run(self, folder: Path) -> None:
+        simulator = simulator_for(self.simulator, fast=self.fast)
+        simulator.run_test(self.device, folder, "tests.cosim.pipeline.tb_pipeline", [f"+folder={folder}"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.export.hwc import files_of
-from hwgen.export.package import CORE_VERSION
+from hwgen.export.manifest import CORE_VERSION
 from tests.export.test_hwc import PARAMETERS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "integration.md"

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from hwgen.arch.layout import Region
-from hwgen.export.driver.programs import REGIONS, Write, c_bytes, c_program, c_tiles
+from hwgen.export.driver.files import REGIONS, Write, c_bytes, c_program, c_tiles
 
 TYPES = f"""
 #include <stdint.h>

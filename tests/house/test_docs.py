@@ -11,7 +11,7 @@ import yaml
 
 from hwgen.export.cached import generated
 from hwgen.export.cluster import cluster_files_of
-from hwgen.export.package import waivers
+from hwgen.export.manifest import waivers
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.dma.settings import StreamId

@@ -4,8 +4,7 @@ import random
 
 import numpy as np
 
-from cosim.pipeline.comparison import StackRun, prepare
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import StackRun, prepare, random_network_data
 from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.ir.document import InputError

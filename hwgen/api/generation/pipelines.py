@@ -6,7 +6,7 @@ from typing import Any
 
 from hwgen.api.results import Answer
 from hwgen.arch.registers.pipeline import pipeline_registers
-from hwgen.export.driver.programs import Write, c_tiles
+from hwgen.export.driver.files import Write, c_tiles
 from hwgen.export.manifest import Design, write_generated
 from hwgen.export.pipeline import pipeline_digest, pipeline_files_of, pipeline_storage
 from hwgen.ir.document import json_text

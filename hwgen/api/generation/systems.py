@@ -15,8 +15,7 @@ from hwgen.export.system import system_digest, system_files_of
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.system.choice import fastest_partition
-from hwgen.lower.system.program import SystemProgram, compile_system
+from hwgen.lower.system.program import SystemProgram, compile_system, fastest_partition
 
 __all__ = ["GeneratedSystem", "make_systems"]
 

@@ -12,7 +12,7 @@ from hwgen.api.arguments import size_text
 from hwgen.api.schedule_files import load_schedules
 from hwgen.arch.hardware_file import hardware_keys, load_hardware, read_hardware_data
 from hwgen.cli.console import Json, print_json, print_table, print_wrapped
-from hwgen.cli.names import hardware_names, hierarchy_names
+from hwgen.cli.jobs import hardware_names, hierarchy_names
 from hwgen.ir.builtin import builtin_names, builtin_path, builtin_schedules, named_file
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware

@@ -10,7 +10,7 @@ from cosim.dma.tiles import measure_tiles, random_tiles
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.console import Json, note, print_json, print_table
-from hwgen.cli.names import hardware_names
+from hwgen.cli.jobs import hardware_names
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, edited, parse_yaml, write_atomically
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware

@@ -10,8 +10,7 @@ from hwgen.api.names import Simulator
 from hwgen.cli.clusters import ClustersOption, PartitionOption
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.coverage import Partial
-from hwgen.cli.jobs import jobs_option
-from hwgen.cli.names import set_names
+from hwgen.cli.jobs import jobs_option, set_names
 from hwgen.cli.pipelines import DramOption, MacsOption
 from hwgen.cli.printers.cosimulations import print_cosimulation
 from hwgen.cli.workload import BufferOption, HardwareOption, ObjectiveOption, PerLayer, SlackOption

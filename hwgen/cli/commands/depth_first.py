@@ -8,7 +8,7 @@ import typer
 
 from hwgen.api.arguments import claim_folder
 from hwgen.cli.console import Json, note, print_json, print_table, progress
-from hwgen.cli.names import set_names
+from hwgen.cli.jobs import set_names
 from hwgen.golden.phases import in_phases
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
 from hwgen.ir.excerpt import at_resolution

@@ -14,8 +14,7 @@ from hwgen.api.schedule_files import clear_earlier, schedule_files
 from hwgen.cli.commands.design_clusters import cores_of, design_cluster
 from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.coverage import Partial, tell_activations
-from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
-from hwgen.cli.names import set_names
+from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option, set_names
 from hwgen.ir.document import InputError, csv_lines, is_model, write_atomically
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -224,7 +223,7 @@ def _write(chosen: Design, schedules: list[Any], layers: tuple[Layer, ...], outp
         own = [point.hierarchy.name, len(point.hierarchy.levels), point.bytes, point.area, point.energy, point.bound]
         rows.append([*own, *point.energies])
     write_atomically(output / "design.csv", csv_lines(rows))
-    from hwgen.report.design_front import front_picture  # its libraries take a second
+    from hwgen.report.charts import front_picture  # its libraries take a second
 
     for suffix, content in front_picture(chosen).items():
         write_atomically(output / f"front.{suffix}", content)

@@ -7,7 +7,7 @@ import typer
 from hwgen.api.networks import load
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.coverage import Partial
-from hwgen.cli.names import set_names
+from hwgen.cli.jobs import set_names
 from hwgen.cli.printers.networks import print_network
 
 __all__ = ["LayerSet", "layers"]

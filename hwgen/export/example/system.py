@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.export.axi_lite import FrontEnd
-from hwgen.export.joined import Instance, Port, joined
-from hwgen.export.package import EXAMPLE
+from hwgen.export.joined import FrontEnd, Instance, Port, joined
+from hwgen.export.manifest import EXAMPLE
 
 __all__ = ["front_end_files"]
 

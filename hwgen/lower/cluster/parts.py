@@ -1,9 +1,11 @@
-"""The parts of operands that the DMA moves for each tile, as phases of the program."""
+"""Phases of a cluster's program, the tokens that make them wait, and the parts that the DMA moves for each tile."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from hwgen.arch.bus import SUM_BYTES
-from hwgen.arch.commands import Command, Queue, load, store
+from hwgen.arch.commands import Command, Opcode, Queue, load, store
 from hwgen.arch.descriptor import Descriptor, DescriptorError, OperandTag, Ring, RingSelect
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.strided import Axis, StridedBlock
@@ -11,13 +13,71 @@ from hwgen.arch.weights import OrderedWeights, PackedWeights
 from hwgen.ir.layer import DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.cluster.phases import Phase
 from hwgen.lower.cluster.transfers import Side, descriptors_of, joined, planar_blocks
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement
 from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.dram.counts import DramLayout, DramRegion
 
-__all__ = ["Parts"]
+__all__ = ["Parts", "Phase", "interleaved", "with_tokens"]
+
+
+Item = TypeVar("Item")
+SETS_UP = (Opcode.CONFIGURE, Opcode.MULTICAST)
+
+
+@dataclass(eq=False)
+class Phase:
+    """Consecutive commands of one queue, and the phases of other queues that must have ended before.
+
+    The first command that is not there to set up the HWCs waits, so that they are set up meanwhile.
+    """
+
+    queue: Queue
+    commands: list[Command]
+    after: "list[Phase]" = field(default_factory=list)
+
+
+def with_tokens(phases: Sequence[Phase]) -> None:
+    """Add the tokens that enforce ``after`` to the commands.
+
+    ``phases`` are in program order; each is after those that it waits for. A queue works in order, so waiting for the
+    last of another queue's phases is enough, and nothing is needed if that phase was waited for before.
+    """
+    numbers = {id(phase): number for number, phase in enumerate(phases)}
+    known: dict[tuple[Queue, Queue], int] = {}
+    for number, phase in enumerate(phases):
+        for queue in {before.queue for before in phase.after} - {phase.queue}:
+            last = max(numbers[id(before)] for before in phase.after if before.queue is queue)
+            if last >= number:
+                raise ValueError("a phase waits for one that comes later")
+            if last <= known.get((queue, phase.queue), -1):
+                continue
+            known[queue, phase.queue] = last
+            _take(phase, queue)
+            _post(phases[last], phase.queue)
+
+
+def _take(phase: Phase, queue: Queue) -> None:
+    at = next(i for i, command in enumerate(phase.commands) if command.opcode not in SETS_UP)
+    phase.commands[at] = replace(phase.commands[at], takes=phase.commands[at].takes | {queue})
+
+
+def _post(phase: Phase, queue: Queue) -> None:
+    phase.commands[-1] = replace(phase.commands[-1], posts=phase.commands[-1].posts | {queue})
+
+
+def interleaved(sequences: Iterable[Sequence[Item]]) -> Iterator[Item]:
+    """Interleave several sequences, of commands or of phases, as evenly as possible, each in its own order."""
+    keyed = [
+        ((i + 0.5) / len(sequence), number, i, item)
+        for number, sequence in enumerate(sequences)
+        for i, item in enumerate(sequence)
+    ]
+    for *_, item in sorted(keyed, key=lambda entry: entry[:3]):
+        yield item
+
+
+# --- parts ---
 
 M, C, Y, X, K, L = range(len(DIMS))
 

@@ -31,8 +31,7 @@ from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.leaders import Leaders
-from hwgen.lower.cluster.parts import Parts
-from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
+from hwgen.lower.cluster.parts import Parts, Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.lower.hwc import require_agreement, require_constants
 from hwgen.lower.hwc.program import requantiser_values

@@ -17,7 +17,7 @@ from hwgen.arch.dram import Dram
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.kinds import Node
-from hwgen.lower.cluster.phases import Phase, with_tokens
+from hwgen.lower.cluster.parts import Phase, with_tokens
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.network.parts import LayerPart, VectorPart
 from hwgen.lower.network.program import NetworkProgram

@@ -9,9 +9,8 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.latency import SETTING_ACCESS
 from hwgen.arch.pipeline import LEAST_QUEUE, OUTPUT_QUEUE, PipelineParameters
 from hwgen.arch.pipeline.movers import Mover, movers_of
-from hwgen.lower.pipeline.dram_counts import all_runs, run_counts
 from hwgen.lower.pipeline.images import Layout
-from hwgen.lower.pipeline.movers import runs_of_tile, settings_by_tile
+from hwgen.lower.pipeline.movers import all_runs, run_counts, runs_of_tile, settings_by_tile
 from hwgen.lower.pipeline.program import Orders, PipelineProgram, TileProgram
 from hwgen.lower.pipeline.queues import pixels_under_way
 from hwgen.lower.pipeline.stage import RunningStage, kind_of_stage

@@ -7,9 +7,11 @@ column) * channels + channel. A stream carries whole pixels of one region. Its k
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Literal
 
-from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.pipeline import MapParameters, PipelineParameters, Stage
+from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.tiles import StackPlan
 
 __all__ = [
@@ -22,8 +24,10 @@ __all__ = [
     "PipelineProgram",
     "Stream",
     "TileProgram",
+    "shared_pipeline",
     "with_orders",
 ]
+
 
 Kind = Literal["input", "output", "skip_out", "skip_in", "overlap_out", "overlap_in"]
 KINDS: tuple[Kind, ...] = ("input", "output", "skip_out", "skip_in", "overlap_out", "overlap_in")
@@ -191,3 +195,29 @@ def _parts(order: Sequence[int], ends: Sequence[int]) -> list[tuple[int, ...]]:
         parts.append(tuple(order[begin : max(begin, end)]))
         begin = max(begin, end)
     return parts
+
+
+# --- one pipeline for several programs ---
+
+
+def shared_pipeline(pipelines: Sequence[PipelineParameters]) -> PipelineParameters:
+    """The smallest pipeline that runs the programs of all given ones. They may differ in their tiles only."""
+    maps = tuple(_largest(column) for column in zip(*(one.maps for one in pipelines), strict=True))
+    stages = tuple(_longest(column) for column in zip(*(one.stages for one in pipelines), strict=True))
+    return replace(pipelines[0], maps=maps, stages=stages)
+
+
+def _largest(maps: Sequence[MapParameters]) -> MapParameters:
+    sizes = {name: max(getattr(one, name) for one in maps) for name in
+             ("pixels", "line", "lines", "beat", "overlap_in", "overlap_out", "queue")}  # fmt: skip
+    found = {replace(one, **sizes) for one in maps}
+    if len(found) > 1:
+        raise InputError("pipelines: expected maps that differ in nothing but their sizes")
+    return found.pop()
+
+
+def _longest(stages: Sequence[Stage]) -> Stage:
+    found = {reduce(lambda one, other: one.with_room_for(other), stages, stage) for stage in stages}
+    if len(found) > 1:
+        raise InputError("pipelines: expected stages that differ in nothing but the length of lines and of queues")
+    return found.pop()

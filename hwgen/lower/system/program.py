@@ -8,18 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
+from hwgen.arch.cluster import START_AFTER_START
+from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import aligned, element_type
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from hwgen.lower.cluster.cycles import played
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
-from hwgen.lower.system.shares import Partition, Share, shares_of
+from hwgen.lower.system.shares import PARTITIONS, Partition, Share, shares_of
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.dram.counts import DramLayout, DramRegion, returns_sums, tensor_layout
+from hwgen.model.system.cycles import play_together
+from hwgen.model.system.times import ClusterTimes
 
-__all__ = ["SystemProgram", "compile_system", "share_schedule"]
+__all__ = ["SystemProgram", "compile_system", "fastest_partition", "system_times"]
+
 
 Words = NDArray[np.uint32]
 
@@ -166,3 +172,39 @@ def _window(whole: DramLayout, layer: Layer, share: Share, part: Schedule, progr
         input_rows=whole.input_rows,
         output_rows=whole.output_rows,
     )
+
+
+# --- cycles ---
+
+
+@dataclass(frozen=True)
+class SystemTimes:
+    """Cycles from the first start to the last end, and what each cluster did from its own start on."""
+
+    total: float
+    clusters: tuple[ClusterTimes, ...]
+
+
+def system_times(program: SystemProgram, timing: Dram | None = None) -> SystemTimes:
+    """The times with a DRAM of this timing; None: the hardware's own."""
+    timing = timing or program.programs[0].cluster.dram or Dram()
+    times = play_together([played(one) for one in program.programs], program.programs[0].hardware, timing)
+    total = max(START_AFTER_START * number + one.total for number, one in enumerate(times))
+    return SystemTimes(total, tuple(times))
+
+
+def fastest_partition(schedule: Schedule, hardware: Hardware | None, clusters: int) -> Partition:
+    """The one of the fewest predicted cycles with the hardware's DRAM; the first of several.
+
+    Raises `InputError` with the reason of the first one where none is possible.
+    """
+    reasons: list[InputError] = []
+    times: dict[Partition, float] = {}
+    for partition in PARTITIONS:
+        try:
+            times[partition] = system_times(compile_system(schedule, hardware, clusters, partition)).total
+        except InputError as error:
+            reasons.append(error)
+    if not times:
+        raise reasons[0]
+    return min(times, key=times.__getitem__)

@@ -24,7 +24,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network.kinds import Node
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.lower.cluster.configuration import Configuration
-from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
+from hwgen.lower.cluster.parts import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.transfers import Side, descriptors_of
 from hwgen.lower.vector.maps import FeatureMap, Part
 from hwgen.lower.vector.tasks import Task, tasks_of

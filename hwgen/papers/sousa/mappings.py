@@ -14,8 +14,8 @@ import hwgen.gateware
 import hwgen.ir
 import hwgen.lower
 import hwgen.model
+from cosim.cluster.model import SimulatedCluster
 from cosim.cluster.run import run_clusters
-from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.device import HARNESS, dram_depth
 from cosim.device.judge import judge
 from cosim.system.model import load_system
@@ -25,8 +25,7 @@ from hwgen.arch.cluster import SystemParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.system.cycles import system_times
-from hwgen.lower.system.program import compile_system
+from hwgen.lower.system.program import compile_system, system_times
 from hwgen.lower.system.shares import Partition
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.ledger import Ledger

@@ -26,9 +26,9 @@ from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.cluster_counts import dram_bytes
 from hwgen.model.cluster.placement import place
-from hwgen.search.cluster.best_form import in_best_cluster_form
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
+from hwgen.search.cluster.lane_shapes import in_best_cluster_form
 from hwgen.search.cluster.optimal import ClusterResult, Judge, search_cluster
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell

@@ -4,7 +4,7 @@
 with the waste of edges, the DRAM with everything once, a price for each tile. In ascending order of these, the loops
 with the least estimate are found for each (`hwgen.search.cluster.outer_kernel.fastest`); this ends where nothing that
 is left can be among the best. The best of them, weighed with the words of the HWCs' ports, are spread over the HWCs
-in every way, with the nests of the HWCs that `hwgen.search.cluster.promising_nests` has for them.
+in every way, with the nests of the HWCs that `hwgen.search.cluster.spreading` has for them.
 
 *Judges.* A second estimate knows a schedule tile by tile: the HWCs by their exact model, transfers by bytes and runs.
 The exact model of the program times the first by it, then those that may take fewer cycles, then those that take as
@@ -27,9 +27,9 @@ from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.cluster_counts import dram_bytes
 from hwgen.model.cluster.placement import place
 from hwgen.model.cycle_bound import cycle_bound
-from hwgen.search.cluster.best_form import in_best_cluster_form
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
+from hwgen.search.cluster.lane_shapes import in_best_cluster_form
 from hwgen.search.cluster.optimal import ClusterResult, Judge
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell

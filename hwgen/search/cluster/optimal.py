@@ -8,7 +8,7 @@
 what the DMA moves, and how long the DRAM takes for it. They are taken level by level in ascending order of their
 cost (`hwgen.search.cluster.cost_levels`). Among tiles of one level, the one with the fewest bytes between HWCs and
 TCDM wins (`hwgen.search.cluster.inner_nest`). Energy weighs both: levels are ranges of the bytes of the DRAM, and
-end when these, with the fewest bytes that the HWCs may move (`hwgen.search.cluster.lower_bound`), cost more than the
+end when these, with the fewest bytes that the HWCs may move (`hwgen.search.cluster.optimal`), cost more than the
 best known schedule, or when that is near the bound.
 
 *The search is bounded.* Of the tiles of one level, in the order of the least bytes that they make the HWCs fetch
@@ -25,6 +25,11 @@ the next best of the level, then the next level. After each level that is reject
 utilisation without stalls rises by a quarter of what it lacks to 1; at most ``max_levels`` levels are rejected.
 
 Every schedule is placed in the TCDM before it counts, and its bytes are confirmed by the model.
+
+Bytes of the DRAM: those of the TCDM's level alone at its optimum, as if it needed room for one tile of each operand
+in place of two. Bytes between TCDM and HWCs: those of one HWC's buffers alone at their optimum; a schedule on several
+HWCs moves what the same nest moves on one. Both hold for any splits (`hwgen.search.hierarchy.bound`). For the nests
+that the search covers, `CostLevels.floor` bounds the bytes of the DRAM more tightly.
 """
 
 import time
@@ -34,21 +39,64 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import Bits, Schedule
+from hwgen.ir.level import TCDM
+from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.cluster.cluster_counts import dram_bytes, tcdm_bytes
 from hwgen.model.cluster.placement import place
+from hwgen.model.energy import DevicePrices
 from hwgen.search.cluster.cost_levels import MAX_TIMED, MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerNests
-from hwgen.search.cluster.lower_bound import floor_of
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
+from hwgen.search.hierarchy.bound import lower_bound
+from hwgen.search.hierarchy.nest_cost import Costs
+from hwgen.search.hierarchy.tables import layer_tables
 from hwgen.search.objectives.of_cluster import CYCLES, ClusterObjective, cluster_objective
 
-__all__ = ["ClusterResult", "Judge", "search_cluster"]
+__all__ = ["ClusterResult", "Judge", "floor_of", "search_cluster"]
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What every schedule moves at least.
+
+    Members
+    -------
+    dram_bytes, tcdm_bytes : bytes of I, W and O.
+    inside : energy of what the TCDM and the local memories serve; 0 without prices.
+    """
+
+    dram_bytes: int
+    tcdm_bytes: int
+    inside: float = 0.0
+
+
+def floor_of(layer: Layer, bits: Bits, hardware: Hardware, prices: DevicePrices | None = None) -> Floor:
+    """The least that any schedule on this cluster moves."""
+    cluster, target = hardware.cluster or Cluster(), Target.of(hardware)
+    tables = layer_tables(layer, target.lanes, bits)
+    size = hardware.budget if hardware.buffers is None else sum(hardware.buffers.values())
+    shared, local = [float(cluster.tcdm)] * 3, [float(size)] * 3
+
+    def least(sizes: list[list[float]], serves: list[list[float]]) -> float:
+        caps = np.array([[np.inf] * 3, *sizes])
+        shared = np.ones(len(caps), np.bool_)
+        costs = Costs.of(tables, np.array(serves), np.zeros((len(caps), 3)), caps, shared)
+        return lower_bound(tables, costs) * (1 - 1e-12)
+
+    one, nothing = [1.0] * 3, [0.0] * 3
+    inside = 0.0
+    if prices is not None:
+        inside = least([local], [[prices.outer[TCDM.name]] * 3, [prices.local[array] for array in ARRAYS]])
+    moved, fetched = least([shared, local], [one, nothing, nothing]), least([local], [one, nothing])
+    return Floor(int(np.ceil(moved)), int(np.ceil(fetched)), inside)
+
 
 MAX_SEARCHED = 8
 """Tiles of one level, at most, for which the nest of the HWCs is searched."""

@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 
 from hwgen.search.hierarchy.joint_bound import Choice, JointBound, axis_tables
 from hwgen.search.hierarchy.nest_cost import Costs
-from hwgen.search.hierarchy.relaxed_axes import LineClasses, Operands, axis_rows, classes, line_classes, line_rows
-from hwgen.search.hierarchy.relaxed_kernel import least_cost
+from hwgen.search.hierarchy.relaxed_axes import (
+    LineClasses,
+    Operands,
+    axis_rows,
+    classes,
+    least_cost,
+    line_classes,
+    line_rows,
+)
 from hwgen.search.hierarchy.tables import LayerTables
 
 __all__ = ["lower_bound"]

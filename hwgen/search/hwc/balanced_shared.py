@@ -7,7 +7,7 @@ the layers' own least costs on it, each with an HWC of its own, are together abo
 *What is chosen from*: HWCs, which are a shape of the lanes, an order and the memories in which that order has the
 least traffic; the orders are the best one of each shape, those of the best lower bounds, and the ones of
 `hwgen.search.hwc.canonical`. On each HWC the layers share the slack: the steps of all layers together may cost so
-much more. The HWCs that an estimate prefers (`hwgen.search.hwc.fewer_tiles`) are judged by the exact cycle model.
+much more. The HWCs that an estimate prefers (`hwgen.search.hwc.memory_split`) are judged by the exact cycle model.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""One attempt at a step, in a process of its own: it may take too long or crash, and only the step suffers.
+"""A step, and one attempt at it in a process of its own: it may take too long or crash, and only the step suffers.
 
 `attempt` runs in a worker of the farm and starts this module as a program, whose copies do the steps and leave their
 answers in files.
@@ -27,11 +27,70 @@ from typing import Any
 
 import hwgen
 from hwgen.ir.document import InputError, json_text
-from hwgen.studies.engine.notes import Notes
-from hwgen.studies.engine.step import Record, Step, Tell
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["Order", "Starter", "attempt", "environment"]
+__all__ = ["Notes", "Order", "Record", "Starter", "Step", "Tell", "attempt", "environment"]
+
+
+Tell = Callable[[str], None]
+Record = dict[str, Any]
+"""The outcome of a step: ``status`` done, refused or failed; a ``value`` in plain data, or a ``reason``."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Members
+    -------
+    kind : what.
+    key : names everything that the result depends on.
+    title : for the reader.
+    arguments : of the function that does it; they can be pickled.
+    urgency : among steps that wait the one with the largest comes first.
+    keep : whether its record goes into the ledger; not of what is quickly found again in the cache.
+    """
+
+    kind: str
+    key: str
+    title: str
+    arguments: tuple[Any, ...]
+    urgency: float = 0.0
+    keep: bool = True
+
+
+# --- notes on what is under way ---
+
+
+class Notes:
+    """A folder of notes that processes may use at the same time; they are lost without harm."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def begin(self, key: str, stage: str = "") -> None:
+        """Note that a step is under way, and how far it is."""
+        try:
+            part = self.folder / f"{key}.{os.getpid()}"
+            part.write_text(f"{time.time()} {stage}", encoding="utf-8")
+            part.replace(self.folder / key)
+        except OSError:
+            pass
+
+    def end(self, key: str) -> None:
+        """Note that a step is not under way any more."""
+        (self.folder / key).unlink(missing_ok=True)
+
+    def under_way(self, key: str) -> tuple[float, str] | None:
+        """Seconds for which a step is at its stage, and that stage; None if it is not under way."""
+        try:
+            since, _, stage = (self.folder / key).read_text(encoding="utf-8").partition(" ")
+            return max(0.0, time.time() - float(since)), stage
+        except (OSError, ValueError):
+            return None
+
+
+# --- attempts ---
 
 PR_SET_PDEATHSIG = 1  # Linux: a signal for this process when the one that started it ends
 GRACE_SECONDS = 5.0

@@ -20,10 +20,9 @@ import cosim
 import hwgen
 from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import InputError
-from hwgen.studies.engine.attempt import Order, attempt, environment
+from hwgen.studies.engine.attempt import Order, Step, attempt, environment
 from hwgen.studies.engine.jobs import SYSTEMS, JobLimits, Jobs, job_script
 from hwgen.studies.engine.local import Local
-from hwgen.studies.engine.step import Step
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.processes import age
 from hwgen.tools.toolchain import ToolError

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 
-from hwgen.studies.engine.attempt import Order, Starter, attempt
-from hwgen.studies.engine.step import Record, Step
+from hwgen.studies.engine.attempt import Order, Record, Starter, Step, attempt
 
 __all__ = ["Local"]
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from hwgen.studies.engine.notes import Notes
+from hwgen.studies.engine.attempt import Notes
 
 __all__ = ["LOOK_SECONDS", "Progress"]
 

@@ -14,12 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hwgen.ir.document import InputError
-from hwgen.studies.engine.attempt import Order
+from hwgen.studies.engine.attempt import Notes, Order, Record, Step
 from hwgen.studies.engine.farm import Farm, Place, open_farm
 from hwgen.studies.engine.local import Local
-from hwgen.studies.engine.notes import Notes
 from hwgen.studies.engine.progress import LOOK_SECONDS, Progress
-from hwgen.studies.engine.step import Record, Step
 from hwgen.tools.ledger import Ledger
 from hwgen.tools.toolchain import ToolError
 

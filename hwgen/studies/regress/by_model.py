@@ -10,8 +10,8 @@ from typing import Any
 from hwgen.ir.layer import Layer
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.model.nest.one_level import predict
+from hwgen.studies.engine.attempt import Record, Step, Tell
 from hwgen.studies.engine.farm import Place
-from hwgen.studies.engine.step import Record, Step, Tell
 from hwgen.studies.engine.work import UNLIMITED, Work
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, make_plan

@@ -22,11 +22,10 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.lower.system.choice import fastest_partition
-from hwgen.lower.system.program import compile_system
+from hwgen.lower.system.program import compile_system, fastest_partition
 from hwgen.lower.system.shares import PARTITIONS, Partition
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
-from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.engine.attempt import Step, Tell
 from hwgen.studies.engine.work import results_of
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.ledger import Ledger

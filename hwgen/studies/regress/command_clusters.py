@@ -13,7 +13,7 @@ from hwgen.api.sharing import sharing_of
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.cli.clusters import ClustersOption
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
-from hwgen.cli.names import hardware_names
+from hwgen.cli.jobs import hardware_names
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule

@@ -20,8 +20,7 @@ from cosim.device.device import dram_depth
 from cosim.device.judge import judge
 from cosim.device.result import LayerResult
 from cosim.hwc.layer_data import LayerData
-from cosim.pipeline.comparison import StackResult, prepare, run_stacks
-from cosim.pipeline.data import NetworkData, random_network_data
+from cosim.pipeline.comparison import NetworkData, StackResult, prepare, random_network_data, run_stacks
 from hwgen.export.pipeline import pipeline_storage
 from hwgen.golden.network import row_output
 from hwgen.ir.counts import Counts

@@ -20,7 +20,7 @@ import hwgen.lower
 import hwgen.model
 import hwgen.search
 from hwgen.ir.hardware import Hardware
-from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.engine.attempt import Step, Tell
 from hwgen.studies.engine.work import results_of
 from hwgen.studies.regress.depth_first_gain import run_both_ways
 from hwgen.studies.regress.pipeline_cases import Part, whole_stack

@@ -33,8 +33,8 @@ from hwgen.ir.layer import Layer
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import least_cycles, predicted_cycles
 from hwgen.model.nest.one_level import predict
+from hwgen.studies.engine.attempt import Record, Step, Tell
 from hwgen.studies.engine.farm import Place
-from hwgen.studies.engine.step import Record, Step, Tell
 from hwgen.studies.engine.work import UNLIMITED, Work
 from hwgen.studies.regress.plans import Configuration, Entry, Plan, make_plan
 from hwgen.tools.cache import digest_of, sources_digest

@@ -16,13 +16,12 @@ import cosim.pipeline
 import hwgen.lower.pipeline
 from cosim.device.device import HARNESS
 from cosim.pipeline.build import PipelineBuild
-from cosim.pipeline.comparison import StackRun, compare, job_of, prepare
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import StackRun, compare, job_of, prepare, random_network_data
 from cosim.pipeline.pace import pace_of, pace_on_dram
 from cosim.pipeline.run import run_pipelines, sizes_for
 from hwgen.arch.pipeline import MoverParameters
-from hwgen.lower.pipeline.sharing import shared_pipeline
-from hwgen.studies.engine.step import Step, Tell
+from hwgen.lower.pipeline.program import shared_pipeline
+from hwgen.studies.engine.attempt import Step, Tell
 from hwgen.studies.engine.work import results_of
 from hwgen.studies.regress.pipeline_cases import PipelineCase
 from hwgen.tools.cache import digest_of, sources_digest

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hwgen.cli.names import hardware_names, set_names
+from hwgen.cli.jobs import hardware_names, set_names
 from hwgen.lower.pipeline.lowering import MACS
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 

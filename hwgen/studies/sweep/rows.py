@@ -13,8 +13,7 @@ from hwgen.model.nest.bounds import bounds
 from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.optimal import Balance
 from hwgen.studies.regress.hwc import Row
-from hwgen.studies.sweep.tables.column import Column
-from hwgen.studies.sweep.tables.columns import COLUMNS, traffic_column
+from hwgen.studies.sweep.tables.columns import COLUMNS, Column, traffic_column
 
 __all__ = ["Cells", "completed", "curve_rows", "failures_of", "no_row", "order_text", "row_of", "status_of"]
 

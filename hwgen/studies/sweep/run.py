@@ -10,13 +10,12 @@ from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.studies.engine.attempt import Record, Step
 from hwgen.studies.engine.farm import Place
-from hwgen.studies.engine.step import Record, Step
 from hwgen.studies.engine.work import Limits, Work
 from hwgen.studies.regress.hwc import Row, rows_of
 from hwgen.studies.regress.plans import Configuration, Plan
-from hwgen.studies.sweep.cluster_rows import cluster_row
-from hwgen.studies.sweep.clusters import ClusterConfiguration
+from hwgen.studies.sweep.clusters import ClusterConfiguration, cluster_row
 from hwgen.studies.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.studies.sweep.request import AnyConfiguration, Outcome, Question
 from hwgen.studies.sweep.rows import Cells, curve_rows, no_row, row_of

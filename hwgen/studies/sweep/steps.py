@@ -21,7 +21,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
-from hwgen.studies.engine.step import Record, Step, Tell
+from hwgen.studies.engine.attempt import Record, Step, Tell
 from hwgen.studies.regress.hwc import Row, build_rows, simulate_row
 from hwgen.studies.regress.plans import Configuration, Plan, make_plan
 from hwgen.studies.sweep.clusters import ClusterConfiguration, plan_on_cluster, simulate_on_cluster

@@ -8,7 +8,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.studies.sweep.rows import Cells
-from hwgen.studies.sweep.tables.areas import AREAS
+from hwgen.studies.sweep.tables.columns import AREAS
 from hwgen.synth.blocks import Block, cluster_blocks, hwc_blocks, pipeline_blocks
 from hwgen.synth.cells import Area
 from hwgen.synth.ecp5 import Device, Synthesis, synthesise_hwc, synthesise_pipeline

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import cosim.cluster.results
-from cosim.cluster.interpreter import Machine
 from cosim.cluster.preparation import ClusterTask
 from cosim.device.job import Job
 from hwgen.export.cached import generated_cluster
@@ -20,6 +19,7 @@ from hwgen.ir.schedule import save_schedule
 from hwgen.lower.cluster.program import compile_cluster
 from tests.cli.command_line import Run, refused
 from tests.cosim.cluster.test_clusters import cases, hardware
+from tests.oracles.cluster_interpreter import Machine
 from tests.random.clusters import cluster_schedules
 
 NAME = "fig8"

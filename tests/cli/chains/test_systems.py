@@ -12,7 +12,7 @@ import pytest
 import hwgen.studies.regress.cluster
 from hwgen.ir.hardware import save_hardware
 from hwgen.ir.schedule import save_schedule
-from hwgen.lower.system.choice import fastest_partition
+from hwgen.lower.system.program import fastest_partition
 from tests.cli.command_line import Run, refused
 from tests.cosim.system.test_systems import cases, hardware
 from tests.studies.engine.inline import open_inline

@@ -7,9 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.cluster.model import load_cluster
+from cosim.cluster.model import SimulatedCluster, load_cluster
 from cosim.cluster.run import run_clusters
-from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.job import Job, Outcome, Unit
 from cosim.hwc.layer_data import expected_output, random_data
 from hwgen.arch.cluster import ClusterParameters

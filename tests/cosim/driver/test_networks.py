@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 import pytest
 
-from cosim.cluster.interpreter import Machine
 from examples.digits.lenet import LeNet, as_onnx
 from examples.quantising import quantise
 from hwgen.api.generation import networks
@@ -34,6 +33,7 @@ from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import Run, refused
 from tests.cosim.driver.test_drivers import OK, STRICT, checked, compiled, connected, driven
 from tests.export.driver.test_headers import check_headers
+from tests.oracles.cluster_interpreter import Machine
 from tests.readers.integers.models import Draft
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "networks.md"

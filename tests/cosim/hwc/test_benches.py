@@ -12,14 +12,15 @@ from cosim.hwc.jobs import Job, Trace
 from cosim.hwc.runner import Bench, build_profiled, hwc_device, run_jobs
 from cosim.simulator.registry import SIMULATORS
 from hwgen.tools.toolchain import Simulator
+from tests.cosim.benches import BUS
 
 PROBE = Path(__file__).with_name("probe.v").read_text(encoding="utf-8")
 BENCHES: list[tuple[Simulator, Bench]] = [
     ("verilator", "native"),
     ("verilator", "gpi"),
-    ("verilator", "bus"),
+    ("verilator", BUS),
     ("icarus", "gpi"),
-    ("icarus", "bus"),
+    ("icarus", BUS),
 ]
 REGIONS = {"input": (0, 64), "weights": (64, 64), "bias": (128, 64), "output": (192, 64), "partial": (256, 64)}
 IMAGE = np.random.default_rng(7).integers(0, 1 << 32, 128, dtype=np.uint32)  # regions and as much behind them

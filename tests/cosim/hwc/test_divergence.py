@@ -7,11 +7,11 @@ import pytest
 
 from cosim.device.job import Outcome
 from cosim.device.judge import AT_HWC
-from cosim.hwc.comparison import judge
 from cosim.hwc.divergence import divergences
 from cosim.hwc.expected_accesses import KINDS, expected_groups
 from cosim.hwc.jobs import Job
 from cosim.hwc.preparation import Run, prepare
+from cosim.hwc.results import judge
 from cosim.hwc.runner import run_jobs
 from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cosim.device.job import Outcome
-from cosim.hwc.comparison import judge
 from cosim.hwc.jobs import Job, Port
 from cosim.hwc.preparation import Run, prepare
+from cosim.hwc.results import judge
 from cosim.hwc.runner import Bench, run_jobs
 from hwgen.arch.registers.bank import Register
 from hwgen.arch.registers.control import Control, Status, error_of
@@ -22,10 +22,11 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
+from tests.cosim.benches import BUS
 from tests.random.layers import hwc
 
-BENCHES: list[Bench] = ["native", "bus"]
-NATIVE = ["native", pytest.param("bus", marks=pytest.mark.nightly)]
+BENCHES: list[Bench] = ["native", BUS]
+NATIVE = ["native", pytest.param(BUS, marks=pytest.mark.nightly)]
 """For tests of many runs: nightly on the bus in Python, too."""
 HARDWARE = hwc("two_tiles")
 LAYER = Layer(

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from cosim.device.job import Outcome
-from cosim.hwc.comparison import judge
 from cosim.hwc.jobs import Job
 from cosim.hwc.preparation import Run, prepare
+from cosim.hwc.results import judge
 from cosim.hwc.runner import Bench, run_jobs
 from hwgen.arch.latency import ACCESSES_IN_FLIGHT, CAPTURE, WRITE_ANSWER_LIMIT
 from hwgen.arch.registers.control import Status, error_of
@@ -20,6 +20,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import predicted_cycles
+from tests.cosim.benches import BUS
 from tests.cosim.hwc.test_faults import RUN as ON_THE_BUS
 
 LANES = Lanes(m=8, x=2)
@@ -93,7 +94,7 @@ def test_a_sum_of_a_vector_in_every_cycle() -> None:
     assert more[ACCESSES_IN_FLIGHT] > vectors * 2 * (CAPTURE + 2), more
 
 
-@pytest.mark.parametrize("bench", ["native", "bus"])
+@pytest.mark.parametrize("bench", ["native", BUS])
 def test_answers_to_writes_do_not_matter(bench: Bench) -> None:
     """Nor what the memory was when it was reset last: each kind of memory follows each other one after a reset.
 

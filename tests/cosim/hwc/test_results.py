@@ -16,10 +16,9 @@ import cosim.hwc.results
 from cosim.device.job import Outcome
 from cosim.device.judge import AT_HWC
 from cosim.device.result import LayerResult
-from cosim.hwc.comparison import judge
 from cosim.hwc.layer_data import LayerData, expected_output, random_data, randomly_requantised
 from cosim.hwc.preparation import Run, prepare
-from cosim.hwc.results import cosimulate
+from cosim.hwc.results import cosimulate, judge
 from cosim.hwc.runner import Bench, run_jobs
 from hwgen.export.cached import generated
 from hwgen.golden.convolution import layer_output
@@ -35,6 +34,7 @@ from hwgen.lower.hwc.registers import RegisterValues
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.model.nest.one_level import predict
 from hwgen.tools.toolchain import ToolError
+from tests.cosim.benches import BUS
 from tests.random.layers import hwc, schedules_for
 
 HARDWARE = hwc("two_tiles")
@@ -47,7 +47,7 @@ def results(bench: Bench | None = None, **options: bool) -> list[LayerResult]:
 
 @pytest.mark.parametrize("stalls", [False, True])
 def test_the_benches_agree_on_every_count_and_the_clocks_on_every_cycle(stalls: bool) -> None:
-    native, gpi, bus = (results(bench, stalls=stalls) for bench in ("native", "gpi", "bus"))
+    native, gpi, bus = (results(bench, stalls=stalls) for bench in ("native", "gpi", BUS))
     for one, two, three in zip(native, gpi, bus, strict=True):
         assert not [*one.failures, *two.failures, *three.failures]
         assert one.measured == two.measured == three.measured

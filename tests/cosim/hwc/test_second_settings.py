@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.hwc.comparison import judge
 from cosim.hwc.jobs import Job
 from cosim.hwc.preparation import Run, prepare
+from cosim.hwc.results import judge
 from cosim.hwc.runner import run_jobs
 from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.hwc import hwc_registers

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cosim.hwc.comparison import judge
 from cosim.hwc.preparation import prepare
+from cosim.hwc.results import judge
 from cosim.hwc.runner import run_jobs
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware

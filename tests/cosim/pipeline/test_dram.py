@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from cosim.pipeline.build import PipelineBuild
-from cosim.pipeline.comparison import StackResult, StackRun, compare, job_of, prepare, run_stacks
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import StackResult, StackRun, compare, job_of, prepare, random_network_data, run_stacks
 from cosim.pipeline.run import AccessError, PipelineResult, run_pipelines, sizes_for
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.arch.pipeline.movers import movers_of
 from hwgen.arch.registers.control import Status, error_of
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.lower.pipeline.cycles import predict_on_dram
-from hwgen.lower.pipeline.sharing import shared_pipeline
+from hwgen.lower.pipeline.program import shared_pipeline
 from hwgen.studies.regress.pipeline_cases import small_cases
 from hwgen.tools.toolchain import Simulator
 from tests.random.depth_first import DRAMS, random_stacks

@@ -12,7 +12,7 @@ from cosim.pipeline.run import AccessError, PipelineResult, run_pipelines, sizes
 from hwgen.arch.pipeline.movers import Mover, movers_of
 from hwgen.arch.registers.control import Status, error_of
 from hwgen.arch.registers.errors import PipelineError
-from hwgen.lower.pipeline.dram_counts import all_runs
+from hwgen.lower.pipeline.movers import all_runs
 from tests.cosim.pipeline.test_dram import DDR3, prepared
 
 pytestmark = pytest.mark.nightly

@@ -25,7 +25,7 @@ class Disguised(PipelineBuild):
     def text(self) -> str:
         ((parameters, _),) = self.pipelines
         address = pipeline_registers(parameters).addresses["watchdog"]
-        honest = PipelineBuild(self.pipelines, self.simulator, self.fast, self.bench).text
+        honest = PipelineBuild(self.pipelines, self.simulator, self.fast).text
         return disguised(honest, self.greedy_at, address, module="pipeline_0")
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.pipeline.comparison import prepare, run_stacks
-from cosim.pipeline.data import NetworkData, random_network_data
+from cosim.pipeline.comparison import NetworkData, prepare, random_network_data, run_stacks
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.golden.network import execute
 from hwgen.golden.phases import data_in_phases, in_phases

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline import comparison
+from cosim.pipeline.comparison import StackResult, StackRun, prepare, random_network_data, run_stacks
 from cosim.pipeline.pace import pace_of, pace_on_dram
 from cosim.pipeline.run import PipelineResult
 from hwgen.arch.pipeline import JoinStage
 from hwgen.arch.registers.control import error_of
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.ir.layer_set import Network
-from hwgen.lower.pipeline.sharing import shared_pipeline
+from hwgen.lower.pipeline.program import shared_pipeline
 from hwgen.model.pipeline.cost import stack_cost
 from hwgen.studies.regress.pipeline_cases import PipelineCase, small_cases, whole_stack
 from hwgen.tools.toolchain import Simulator
+from tests.cosim.benches import PipelinesInBench
 from tests.random.depth_first import random_stacks
 
 SEEDS, NETWORKS, WAYS = (4, 6, 7), 8, 5
@@ -115,7 +116,9 @@ def test_rings_and_queues_that_are_too_small_are_noticed() -> None:
     assert not result.passed
 
 
-def test_cocotb_counts_what_the_run_loop_counts(request: pytest.FixtureRequest) -> None:
+def test_cocotb_counts_what_the_run_loop_counts(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Under both simulators: every stream's counts and times, the cycles of each tile, and the DRAM.
 
     On a pipeline that is simulated above, so that it is built once.
@@ -125,10 +128,11 @@ def test_cocotb_counts_what_the_run_loop_counts(request: pytest.FixtureRequest) 
     assert not failures(looped)
     assert looped[1].cycles > looped[0].cycles
     simulators: tuple[Simulator, ...] = ("verilator", "icarus")
+    monkeypatch.setattr(comparison, "PipelineBuild", PipelinesInBench)
     for simulator in simulators:
         if simulator == "icarus":
             request.getfixturevalue("icarus")
-        for one, other in zip(run_stacks(runs, simulator=simulator, fast=False, bench=True), looped, strict=True):
+        for one, other in zip(run_stacks(runs, simulator=simulator, fast=False), looped, strict=True):
             for field in fields(PipelineResult):
                 same = getattr(one.result, field.name), getattr(other.result, field.name)
                 np.testing.assert_equal(*same, err_msg=f"{simulator}: {field.name}")

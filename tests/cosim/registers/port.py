@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from cosim.cluster.simulated import SimulatedCluster
+from cosim.cluster.model import SimulatedCluster
 from cosim.device.device import HARNESS
 from cosim.simulator.compiling import UNOPTIMISED, compile_library, verilate
 from cosim.simulator.library import SimulatedLibrary

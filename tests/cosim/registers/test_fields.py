@@ -16,8 +16,8 @@ from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.conversion import converted
 from hwgen.export.hwc import verilog
 from hwgen.export.pipeline import pipeline_verilog
+from hwgen.export.registers.files import system_rdl
 from hwgen.export.registers.peakrdl import compiled
-from hwgen.export.registers.rdl import system_rdl
 from hwgen.gateware.hwc.registers import ControlRegisters
 from hwgen.gateware.lib.register_bank import RegisterBank
 from tests.cosim.cluster.test_faults import PARAMETERS as CLUSTER

@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from cosim.cluster.model import SimulatedCluster
 from cosim.cluster.run import run_clusters
-from cosim.cluster.simulated import SimulatedCluster
 from cosim.device.dram import Unwanted
 from cosim.device.job import Job, Outcome
 from cosim.device.judge import judge

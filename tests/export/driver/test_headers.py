@@ -15,8 +15,7 @@ from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.arch.registers.vector import vector_registers
-from hwgen.export.driver.files import driver_files
-from hwgen.export.driver.programs import REGIONS, Write, c_bytes, c_program, c_programs, c_tiles
+from hwgen.export.driver.files import REGIONS, Write, c_bytes, c_program, c_programs, c_tiles, driver_files
 from hwgen.export.registers.files import register_files
 from hwgen.export.system import system_header
 from hwgen.lower.network.exchange import Tensor

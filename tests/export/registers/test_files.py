@@ -16,9 +16,8 @@ from hwgen.arch.registers.bank import Access, Bank, Field, Register
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.registers.pipeline import pipeline_registers
-from hwgen.export.registers.files import register_files
+from hwgen.export.registers.files import register_files, system_rdl
 from hwgen.export.registers.peakrdl import compiled
-from hwgen.export.registers.rdl import system_rdl
 from tests.export.test_cluster import PARAMETERS as CLUSTER
 from tests.export.test_pipeline import every_kind
 from tests.gateware.lib.test_register_bank import sample

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import random_network_data
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.cycles import predict_tile, service_order

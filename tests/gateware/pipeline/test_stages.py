@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import random_network_data
 from hwgen.arch.pipeline import ConvStage
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.ir.layer_set import Network

@@ -19,7 +19,7 @@ from hwgen.arch.vector.shape import NARROW, VectorShape
 from hwgen.gateware.vector.unit import VectorUnit
 from hwgen.ir.counts import Access
 from hwgen.model.vector.cycles import VectorAccess, vector_access, vector_cycles
-from hwgen.model.vector.walk import walk_vector
+from tests.oracles.vector_walk import walk_vector
 
 BITS, SIZE = 12, 1 << 12
 MOST_CYCLES = 20_000

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cosim.cluster.interpreter import Machine, ProgramError
 from cosim.hwc.layer_data import expected_output, random_data, random_scales
 from hwgen.arch.commands import Command, Opcode, Queue, encode
 from hwgen.arch.descriptor import Descriptor
@@ -20,6 +19,7 @@ from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.model.cluster.parts import loads, stores
 from hwgen.model.dram.counts import runs_of
 from tests.lower.hwc.test_program import schedule
+from tests.oracles.cluster_interpreter import Machine, ProgramError
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import HWCS, hwc
 

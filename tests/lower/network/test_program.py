@@ -9,7 +9,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.cluster.interpreter import Machine, ProgramError
 from cosim.hwc.layer_data import LayerData, expected_output, random_data
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.commands import Command, Opcode, Queue, encode
@@ -20,6 +19,7 @@ from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.network.parts import LayerPart
 from hwgen.lower.network.program import NetworkProgram
 from hwgen.model.dram.counts import DramRegion
+from tests.oracles.cluster_interpreter import Machine, ProgramError
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import hwc
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.pipeline.data import NetworkData, random_network_data
+from cosim.pipeline.comparison import NetworkData, random_network_data
 from hwgen.ir.document import InputError
 from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.layer_set import Network

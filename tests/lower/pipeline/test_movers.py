@@ -6,17 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.pipeline.comparison import StackRun, prepare
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import StackRun, prepare, random_network_data
 from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.arch.pipeline.movers import movers_of
 from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.cycles import predict_on_dram
-from hwgen.lower.pipeline.dram_counts import dram_counts
 from hwgen.lower.pipeline.images import layout_of
 from hwgen.lower.pipeline.lowering import lower_stack
-from hwgen.lower.pipeline.movers import RunsOfTile, runs_of_tile
+from hwgen.lower.pipeline.movers import RunsOfTile, dram_counts, runs_of_tile
 from hwgen.lower.pipeline.program import KINDS
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.lower.pipeline.tiles import plan_stack

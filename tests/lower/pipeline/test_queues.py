@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import random_network_data
 from hwgen.arch.pipeline import ConvStage, MapParameters, PipelineParameters
 from hwgen.ir.excerpt import at_resolution, excerpt
 from hwgen.lower.pipeline.cycles import predict_tile, service_order

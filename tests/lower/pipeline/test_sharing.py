@@ -5,7 +5,7 @@ import pytest
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.lowering import lower_stack
-from hwgen.lower.pipeline.sharing import shared_pipeline
+from hwgen.lower.pipeline.program import shared_pipeline
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.studies.regress.pipeline_cases import PARTS, Part, whole_stack
 

@@ -6,7 +6,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from cosim.cluster.interpreter import Machine
 from cosim.hwc.layer_data import expected_output, random_data
 from hwgen.arch.commands import encode
 from hwgen.arch.dram import Dram, DramPort
@@ -17,6 +16,7 @@ from hwgen.lower.system.program import SystemProgram, compile_system
 from hwgen.lower.system.shares import PARTITIONS, Partition
 from hwgen.model.dram.counts import dram_counts
 from tests.lower.cluster.test_program import cases
+from tests.oracles.cluster_interpreter import Machine
 from tests.oracles.dram_walk import walk_dram
 
 EVERYTHING = ("elements", "bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")

@@ -17,7 +17,7 @@ from hwgen.ir.network.kinds import Addition, Concatenation
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import VectorProgram, compile_vector
 from hwgen.model.vector.cycles import VectorAccess, vector_access
-from hwgen.model.vector.walk import walk_vector
+from tests.oracles.vector_walk import walk_vector
 from tests.random.vectors import KINDS, VectorCase, vector_case
 
 HWC = HwcParameters(("m", "x", "c"), 2, 2, 2, 256, 64, 128, cluster=True)

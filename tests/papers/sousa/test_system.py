@@ -14,8 +14,7 @@ from hwgen.arch.dma import DmaParameters
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
-from hwgen.lower.system.cycles import system_times
-from hwgen.lower.system.program import compile_system
+from hwgen.lower.system.program import compile_system, system_times
 from hwgen.model.dma.cycles import Times, load_times, store_times, transfer_accesses
 from hwgen.papers.sousa.figures import system_7
 from hwgen.papers.sousa.mappings import MappingCampaign, MappingCase

@@ -18,8 +18,7 @@ from hwgen.model.dram import counts as dram
 from hwgen.model.dram.counts import dram_ticks
 from hwgen.model.energy import device_energy, prices_of_memories
 from hwgen.model.nest.one_level import predict
-from hwgen.search.cluster.lower_bound import floor_of
-from hwgen.search.cluster.optimal import ClusterResult, search_cluster
+from hwgen.search.cluster.optimal import ClusterResult, floor_of, search_cluster
 from hwgen.search.cluster.outer_nest import OuterSpace
 from hwgen.search.objectives.of_cluster import cluster_objective
 from tests.model.cluster.nests import ORDER, cluster, conv, every_outer, every_schedule, runs

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from hwgen.ir.document import InputError
-from hwgen.studies.engine.attempt import Order
+from hwgen.studies.engine.attempt import Order, Step
 from hwgen.studies.engine.farm import Place
-from hwgen.studies.engine.step import Step
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["open_inline"]

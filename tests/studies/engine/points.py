@@ -16,7 +16,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.model.nest.one_level import predict
-from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.engine.attempt import Step, Tell
 from hwgen.studies.regress.hwc import Row
 from hwgen.studies.regress.plans import Configuration, Entry, Plan
 from hwgen.studies.regress.published_nests import hwce

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from hwgen.ir.document import InputError
-from hwgen.studies.engine.attempt import Order
+from hwgen.studies.engine.attempt import Order, Record, Step, Tell
 from hwgen.studies.engine.local import Local
-from hwgen.studies.engine.step import Record, Step, Tell
 from hwgen.studies.engine.work import results_of
 from hwgen.tools.ledger import Ledger
 from hwgen.tools.toolchain import ToolError

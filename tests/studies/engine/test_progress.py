@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.studies.engine import progress
-from hwgen.studies.engine.notes import Notes
+from hwgen.studies.engine.attempt import Notes
 from hwgen.studies.engine.progress import Progress
 
 

@@ -14,9 +14,8 @@ import distributed
 import pytest
 
 from hwgen.studies.engine import farm
-from hwgen.studies.engine.attempt import Order
+from hwgen.studies.engine.attempt import Order, Step
 from hwgen.studies.engine.farm import Farm, Place
-from hwgen.studies.engine.step import Step
 from hwgen.tools.toolchain import ToolError
 
 GOOD = {"sources": "ours", "package": "/here", "life": None, "left": None}

@@ -17,7 +17,7 @@ from hwgen.lower.pipeline.solution import read_solution
 from hwgen.model.pipeline.graph import Graph
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.front import best_within, search_front
-from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.engine.attempt import Step, Tell
 from hwgen.studies.sweep.depth_first import steps
 from hwgen.studies.sweep.depth_first.request import DepthFirstQuestion
 from hwgen.studies.sweep.depth_first.run import DepthFirstSweep, solution_file

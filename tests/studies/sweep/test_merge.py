@@ -28,8 +28,7 @@ from hwgen.studies.sweep.request import Outcome, Question
 from hwgen.studies.sweep.rows import Cells, completed, row_of
 from hwgen.studies.sweep.steps import cluster_plan_step, plan_step
 from hwgen.studies.sweep.synthesis import area_cells
-from hwgen.studies.sweep.tables.areas import AREAS
-from hwgen.studies.sweep.tables.columns import COLUMNS, FORMAT
+from hwgen.studies.sweep.tables.columns import AREAS, COLUMNS, FORMAT
 from hwgen.studies.sweep.tables.files import write_results
 from hwgen.studies.sweep.tables.merge import ADDED, Tables, known_tables
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis

@@ -28,8 +28,7 @@ from hwgen.studies.engine.attempt import environment
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, Entry, Kind, Plan, make_plan
 from hwgen.studies.regress.published_nests import hwce
-from hwgen.studies.sweep.cluster_rows import cluster_row
-from hwgen.studies.sweep.clusters import ClusterConfiguration, plan_on_cluster
+from hwgen.studies.sweep.clusters import ClusterConfiguration, cluster_row, plan_on_cluster
 from hwgen.studies.sweep.request import Outcome, Question
 from hwgen.studies.sweep.rows import order_text, row_of
 from hwgen.studies.sweep.steps import scaled, simulate_step

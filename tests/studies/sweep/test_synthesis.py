@@ -18,7 +18,7 @@ from hwgen.studies.sweep.depth_first.run import DepthFirstSweep
 from hwgen.studies.sweep.request import Outcome, Question
 from hwgen.studies.sweep.run import Sweep
 from hwgen.studies.sweep.steps import curve_step, synthesise_step
-from hwgen.studies.sweep.tables.areas import AREA_NAMES, AREAS
+from hwgen.studies.sweep.tables.columns import AREA_NAMES, AREAS
 from hwgen.studies.sweep.tables.files import write_results
 from hwgen.studies.sweep.tables.merge import known_tables
 from hwgen.synth.blocks import Block

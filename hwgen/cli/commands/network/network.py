@@ -7,7 +7,7 @@ import typer
 
 from hwgen.api.quantised import QuantisedRequest
 from hwgen.cli.console import Json, print_json
-from hwgen.cli.names import hardware_names
+from hwgen.cli.jobs import hardware_names
 from hwgen.cli.printers.quantised import print_quantised
 
 __all__ = ["network"]

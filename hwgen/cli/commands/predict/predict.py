@@ -11,7 +11,7 @@ from hwgen.api.forecasts import ForecastRequest
 from hwgen.api.networks import is_model
 from hwgen.api.predictions import PredictRequest
 from hwgen.cli.console import Json, print_json
-from hwgen.cli.names import hardware_names
+from hwgen.cli.jobs import hardware_names
 from hwgen.cli.pipelines import DramOption, MacsOption, print_stack_prediction
 from hwgen.cli.printers.forecasts import print_forecast
 from hwgen.cli.printers.predictions import print_layer

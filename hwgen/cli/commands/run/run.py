@@ -9,7 +9,7 @@ from hwgen.api.running import RunRequest
 from hwgen.cli.commands.cosim import Jobs, Sim
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
 from hwgen.cli.console import Json, print_json
-from hwgen.cli.names import hardware_names
+from hwgen.cli.jobs import hardware_names
 from hwgen.cli.printers.runs import print_run
 from hwgen.cli.workload import ResidentOption
 

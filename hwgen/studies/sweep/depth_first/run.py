@@ -7,8 +7,8 @@ from typing import Any
 
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.names import plain_name
+from hwgen.studies.engine.attempt import Record, Step
 from hwgen.studies.engine.farm import Place
-from hwgen.studies.engine.step import Record, Step
 from hwgen.studies.engine.work import Limits, Work
 from hwgen.studies.sweep.depth_first.request import DepthFirstQuestion, PipelinePoint
 from hwgen.studies.sweep.depth_first.rows import front_rows, no_stack_row, stack_row

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from cosim.pipeline.comparison import STALL_RATE, prepare, run_stacks
-from cosim.pipeline.data import random_network_data
+from cosim.pipeline.comparison import STALL_RATE, prepare, random_network_data, run_stacks
 from hwgen.arch.dram import DramPort
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.ir.counts import Access
 from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
-from hwgen.lower.pipeline.dram_counts import dram_counts
 from hwgen.lower.pipeline.images import layout_of
 from hwgen.lower.pipeline.lowering import lower_stack
+from hwgen.lower.pipeline.movers import dram_counts
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution, solution_from_data
 from hwgen.lower.pipeline.tiles import plan_stack
@@ -23,7 +22,7 @@ from hwgen.model.pipeline.cost import Stack, layer_by_layer, stack_cost
 from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.files import solution_data
 from hwgen.search.pipeline.front import best_within, search_front
-from hwgen.studies.engine.step import Step, Tell
+from hwgen.studies.engine.attempt import Step, Tell
 from hwgen.studies.sweep.steps import key_of
 from hwgen.studies.sweep.synthesis import design_of, synthesised
 from hwgen.synth.ecp5 import Device

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from hwgen.ir.document import SEAL, csv_lines, json_text, row_digest, write_atomically
 from hwgen.studies.sweep.request import Outcome
 from hwgen.studies.sweep.rows import Cells
-from hwgen.studies.sweep.tables.column import Column
+from hwgen.studies.sweep.tables.columns import Column
 from hwgen.studies.sweep.tables.merge import TABLES, Tables, known_tables, rows_file, schema, writes_parquet
 from hwgen.tools.processes import locked
 

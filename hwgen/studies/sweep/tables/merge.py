@@ -10,9 +10,7 @@ from typing import Any
 from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import SEAL, InputError, row_digest
 from hwgen.studies.sweep.rows import Cells, completed
-from hwgen.studies.sweep.tables.areas import AREA_NAMES, AREAS
-from hwgen.studies.sweep.tables.column import DIGEST, Column
-from hwgen.studies.sweep.tables.columns import COLUMNS, CURVES, FORMAT
+from hwgen.studies.sweep.tables.columns import AREA_NAMES, AREAS, COLUMNS, CURVES, DIGEST, FORMAT, Column
 from hwgen.studies.sweep.tables.pipelines import FRONTS, PIPELINES
 from hwgen.tools.toolchain import ToolError
 

@@ -1,8 +1,7 @@
 """The columns of depth-first points: a row for each stack on its pipeline, and the front that the points are on."""
 
 from hwgen.ir.level import UNITS
-from hwgen.studies.sweep.tables.areas import area_columns
-from hwgen.studies.sweep.tables.column import Column
+from hwgen.studies.sweep.tables.columns import Column, area_columns
 
 __all__ = ["AT_DRAM", "FRONTS", "KINDS_OF_TRAFFIC", "PIPELINES", "PIPELINE_STATUS"]
 

@@ -19,8 +19,7 @@ from hwgen.search.core.optimal import Balance, Cost
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, Entry, Kind, Plan
 from hwgen.studies.regress.published_nests import hwce
-from hwgen.studies.sweep.cluster_rows import cluster_row
-from hwgen.studies.sweep.clusters import ClusterConfiguration, plan_on_cluster
+from hwgen.studies.sweep.clusters import ClusterConfiguration, cluster_row, plan_on_cluster
 from hwgen.studies.sweep.depth_first import steps
 from hwgen.studies.sweep.depth_first.request import DepthFirstQuestion
 from hwgen.studies.sweep.depth_first.rows import front_rows, stack_row

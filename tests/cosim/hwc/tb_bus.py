@@ -13,10 +13,9 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from cosim.hwc.harness_bench import PATIENCE, PERIOD, PORTS
+from cosim.hwc.tb_jobs import do_jobs
 from cosim.simulator.watch import HEARTBEAT
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
-
-__all__ = ["BusBench"]
 
 REQUESTS_AFTER_AN_ERROR = 2
 """Most requests of a port after the cycle in which a port was answered with an error."""
@@ -263,3 +262,9 @@ class BusBench:
     async def _wait(self, cycles: int) -> None:
         for _ in range(cycles):
             await RisingEdge(self.dut.clk)
+
+
+@cocotb.test()
+async def run_on_the_bus(dut: Any) -> None:
+    """Every job that is left in the folder."""
+    await do_jobs(BusBench(dut))

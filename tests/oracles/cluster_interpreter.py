@@ -32,6 +32,7 @@ from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 
 __all__ = ["QUEUE_WORDS", "Machine", "ProgramError"]
 
+
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 QUEUE_WORDS = {

@@ -1,19 +1,26 @@
-"""A harness in the simulator that cocotb runs in. What `cosim.simulator.library` is to a harness in this process."""
+"""The cocotb test that drives a harness as a simulation in this process is driven: one job after the other.
+
+Runs inside the simulator. ``HWGEN_JOBS`` names the folder with ``jobs.pickle``: what is put around the harness, the
+function that runs a job on that, and the jobs; ``results.pickle`` is written there, too. `SimulatedHandles` is to the
+harness there what `cosim.simulator.library` is to one in this process.
+"""
 
 import ctypes
+import os
+import pickle
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
+import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.task import resume
+from cocotb.task import bridge, resume
 from cocotb.triggers import ClockCycles, FallingEdge, First, ReadWrite, RisingEdge
 from cocotb.utils import get_sim_time
 from numpy.typing import NDArray
 
 from cosim.simulator.memory import FileMemory, MappedMemory, Memory
-
-__all__ = ["SimulatedHandles"]
 
 PERIOD = 10  # ns
 
@@ -93,3 +100,15 @@ class SimulatedHandles:
 def _within(handle: Any, name: str) -> Any:
     """The part of a handle with a name or, in an array, with a number."""
     return handle[int(name)] if name.isdigit() else getattr(handle, name)
+
+
+@cocotb.test()
+async def run_jobs(dut: Any) -> None:
+    """Every job."""
+    folder = Path(os.environ["HWGEN_JOBS"])
+    around, run, jobs = pickle.loads((folder / "jobs.pickle").read_bytes())
+    handles = SimulatedHandles(dut)
+    await handles.begin()
+    device = around(handles)
+    results = await bridge(lambda: [run(device, job) for job in jobs])()
+    (folder / "results.pickle").write_bytes(pickle.dumps(results))

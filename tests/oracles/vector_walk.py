@@ -17,6 +17,7 @@ from hwgen.model.vector.cycles import VectorAccess
 
 __all__ = ["walk_vector"]
 
+
 Bytes = NDArray[np.uint8]
 
 
