@@ -14,6 +14,7 @@ from hwgen.api.arguments import claim_folder
 from hwgen.api.choosing.pages import COLUMNS, asked_lines, bound_cloud, plan_rows
 from hwgen.api.choosing.selection import Budget, Planned, Selection
 from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.choosing.synthesis import Synthesised, synthesised
 from hwgen.api.networks import Network, is_model
 from hwgen.api.progress import note, steps
 from hwgen.api.results import Answer, Difference, Figure
@@ -61,6 +62,7 @@ class Choice(Answer):
     candidates, refused : how many there are, how many did not run the network.
     in_question : how many that were not planned could be better still by their bounds.
     folder : where the files are; None: nowhere.
+    synthesised : the chosen one after synthesis; None where that was not asked for.
     """
 
     model: Path
@@ -75,6 +77,14 @@ class Choice(Answer):
     refused: int
     in_question: int
     folder: Path | None
+    synthesised: Synthesised | None = None
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """What was asked for and, after synthesis, is not so, a line each."""
+        if self.synthesised is None or self.chosen is None:
+            return []
+        return self.synthesised.shortfalls(self.chosen, self.budget)
 
     @property
     def hardware(self) -> Hardware:
@@ -99,7 +109,8 @@ class Choice(Answer):
         from hwgen.report.choice.page import choice_page, thinned
 
         title = f"{self.network}: which hardware"
-        summary = f"{self.summary()}. {self.planned} of {self.candidates:,} clusters planned."
+        made = "" if self.synthesised is None else f" {self.synthesised.summary()}."
+        summary = f"{self.summary()}.{made} {self.planned} of {self.candidates:,} clusters planned."
         cloud = thinned(self.cloud)
         return choice_page(title, summary, self._plan_rows(), cloud, asked_lines(self.budget), COLUMNS)
 
@@ -117,6 +128,8 @@ class Choice(Answer):
             "planned": self.planned,
             "refused": self.refused,
             "in_question": self.in_question,
+            "synthesised": None if self.synthesised is None else self.synthesised.document(),
+            "shortfalls": self.shortfalls,
             "front": self.rows(),
         }
 
@@ -164,7 +177,8 @@ def _row(one: Planned, budget: Budget) -> dict[str, object]:
 class ChooseRequest:
     """A quantised network, a budget, the folder that gets the files, minutes after which no plan is begun.
 
-    ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run.
+    ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run. ``synth`` :
+    synthesise what is chosen.
     """
 
     model: Path
@@ -172,6 +186,7 @@ class ChooseRequest:
     output: Path | None = None
     minutes: float = MINUTES
     confirm: bool = True
+    synth: bool = False
     jobs: int | None = None
 
     @call
@@ -200,11 +215,18 @@ class ChooseRequest:
             self.output,
         )  # fmt: skip
         self._write(choice)
+        if self.synth and best is not None:
+            made = synthesised(best.candidate.hardware, best.candidate.area)
+            choice = replace(choice, synthesised=made)
+            self._write(choice)
         return choice
 
     def _check(self) -> None:
         if not is_model(self.model):
-            raise InputError(f"{self.model}: expected a quantised model (ONNX, TFLite)")
+            raise InputError(
+                f"{self.model}: expected a quantised model (ONNX, TFLite): layers of a set are not planned as one "
+                f"program; hwgen sweep compares hardware for them"
+            )
         asked = {"--fps": self.budget.fps, "--mhz": self.budget.mhz, "--minutes": self.minutes}
         asked |= {"--luts": self.budget.luts, "--dsps": self.budget.dsps, "--brams": self.budget.brams}
         for option, value in asked.items():
@@ -343,6 +365,7 @@ def choose(
     output: str | PathLike[str] | None = None,
     minutes: float = MINUTES,
     confirm: bool = True,
+    synth: bool = False,
 ) -> Choice:
     """Choose a cluster for a quantised network: the fewest LUTs that reach ``fps``, else the fastest.
 
@@ -358,10 +381,13 @@ def choose(
     output : a folder for the files; what is planned is kept there, and a later call goes on with it.
     minutes : after this time no further plan is begun.
     confirm : run the network on what is the best by its plan, in the RTL, until that has been run.
+    synth : synthesise what is chosen, which takes minutes, for its area and clock beside the estimates.
 
     Raises `InputError` where no cluster fits.
     """
     given = model.given if isinstance(model, Network) else model
     budget = Budget(fps, mhz, luts, dsps, brams)
     folder = None if output is None else Path(output)
-    return ChooseRequest(model=Path(given), budget=budget, output=folder, minutes=minutes, confirm=confirm).answer()
+    return ChooseRequest(
+        model=Path(given), budget=budget, output=folder, minutes=minutes, confirm=confirm, synth=synth
+    ).answer()

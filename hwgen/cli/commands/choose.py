@@ -23,6 +23,10 @@ Brams = Annotated[int | None, typer.Option("--brams", help="Block RAMs of 18 Kib
 Confirm = Annotated[
     bool, typer.Option(help="Run the network in the RTL on what is the best by its plan, until that has been run.")
 ]
+Synth = Annotated[
+    bool,
+    typer.Option("--synth", help="Synthesise what is chosen, in some minutes: area and clock beside the estimates."),
+]
 Minutes = Annotated[float, typer.Option("--minutes", help="After this time no further plan is begun.")]
 Folder = Annotated[
     Path | None,
@@ -40,6 +44,7 @@ def choose(
     brams: Brams = None,
     minutes: Minutes = MINUTES,
     confirm: Confirm = True,
+    synth: Synth = False,
     output: Folder = None,
     as_json: Json = False,
 ) -> int:
@@ -48,12 +53,14 @@ def choose(
     Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
     sizes: those are planned that are hoped to be the best, until no other one is, and what is the best by its plan is
     run in the RTL, on random inputs, until that has been run. Area and clock, of an ECP5, are estimates. The exit
-    status is 1 where nothing reaches --fps.
+    status is 1 where nothing reaches --fps, and where what is chosen does not do, synthesised, what is asked.
     """
     budget = Budget(fps, mhz, luts, dsps, brams)
-    found = ChooseRequest(model=model, budget=budget, output=output, minutes=minutes, confirm=confirm).answer()
+    found = ChooseRequest(
+        model=model, budget=budget, output=output, minutes=minutes, confirm=confirm, synth=synth
+    ).answer()
     if as_json:
         print_json(found.document())
     else:
         print_choice(found)
-    return 0 if found.chosen is not None else 1
+    return 0 if found.chosen is not None and not found.shortfalls else 1

@@ -37,6 +37,10 @@ def print_choice(found: Choice) -> None:
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
     typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
     typer.echo(found.summary())
+    if found.synthesised is not None:
+        typer.echo(found.synthesised.summary())
+        for line in found.shortfalls:
+            typer.echo(f"NOT as asked: {line}")
     if found.folder is not None:
         typer.echo(f"The page of the choice: {found.folder / PAGE}")
     if chosen is not None and found.folder is not None:

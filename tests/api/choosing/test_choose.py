@@ -3,14 +3,16 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import hwgen
-from hwgen.api.choosing import request, selection, space
+from hwgen.api.choosing import request, selection, space, synthesis
 from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.readers.integers.reader import read_quantised
+from hwgen.synth.cells import Area
 from tests.cli.command_line import refused
 from tests.conftest import Run
 from tests.readers.integers.models import small
@@ -85,7 +87,7 @@ def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypat
     def unplanned(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(request, "_planned", unplanned)
+    monkeypatch.setattr(request, "planned_on", unplanned)
     again = run("choose", model, "--mhz", 50, "--no-confirm", "-o", folder)
     assert again.status == 0
     assert document["chosen"] in again.out
@@ -101,6 +103,43 @@ def test_what_is_too_much_is_said(run: Run, model: Path, tmp_path: Path) -> None
     assert answer.status == 1
     assert "nothing does what is asked; the nearest is" in answer.out
     assert not (tmp_path / "chosen" / "chosen.yaml").exists()
+
+
+def test_what_is_chosen_is_synthesised(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Around the HWCs 10,000 LUT4 and 10 memories, each HWC 1,000, at 40 MHz: the synthesiser is a stub."""
+    parts = {"hwc": Area(luts=1000, dsps=4), "cluster": Area(luts=10_000, lut_rams=10, ffs=7, block_rams=3)}
+    asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def areas(verilog: str, top: str, *, blackboxes: tuple[str, ...] = (), **_: object) -> dict[str, Area]:
+        assert f"module {top}(" in verilog
+        asked.append((top, blackboxes))
+        return {"one": parts[top], "none": Area()}
+
+    monkeypatch.setattr(synthesis, "areas", areas)
+    monkeypatch.setattr(synthesis, "clock", lambda verilog, top, **_: SimpleNamespace(clock_mhz=40.0))
+    options = ("--mhz", 50, "--luts", 40_000, "--no-confirm", "--synth", "-o", tmp_path / "chosen")
+    answer = run("choose", model, *options, "--json")
+    found = answer.json["synthesised"]
+    (row,) = [row for row in answer.json["front"] if row["hardware"] == answer.json["chosen"]]
+    hwcs = int(row["hardware"][0])
+    assert asked == [("hwc", ()), ("cluster", ("hwc",))]
+    assert found["lut4"] == 1000 * hwcs + 10_060
+    assert [found[name] for name in ("flip_flops", "dsps", "block_rams", "mhz")] == [7, 4 * hwcs, 3, 40.0]
+    assert found["errors"]["lut4"] == pytest.approx(row["lut4_estimated"] / found["lut4"] - 1)
+    assert found["errors"]["mhz"] == pytest.approx(row["mhz_estimated"] / 40 - 1)
+    assert answer.json["shortfalls"] == ["--mhz: 50, synthesised 40.0"]
+    assert answer.status == 1
+    told = run("choose", model, *options)
+    assert "NOT as asked: --mhz: 50, synthesised 40.0" in told.out
+    assert f"Synthesised: {found['lut4']:,} LUT4 (estimated" in told.out
+    assert f"Synthesised: {found['lut4']:,} LUT4" in (tmp_path / "chosen" / "choice.html").read_text(encoding="utf-8")
+    parts["hwc"] = Area(luts=40_000)
+    fast = hwgen.choose(model, mhz=30, luts=40_000, confirm=False, synth=True)
+    assert fast.shortfalls == [
+        f"--luts: 40,000 at most, synthesised {40_000 * fast.hardware.cluster.hwcs + 10_060:,}"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,4 +161,5 @@ def test_what_cannot_be_chosen_is_said(run: Run, model: Path, options: list[obje
 def test_layers_without_weights_are_no_network(run: Run) -> None:
     answer = run("choose", "stoutchinin_2019")
     refused(answer)
-    assert "expected a quantised model" in answer.err
+    assert "stoutchinin_2019: expected a quantised model (ONNX, TFLite)" in answer.err
+    assert "hwgen sweep compares hardware" in answer.err
