@@ -72,6 +72,9 @@ class MachineForecast:
         """The part of what the multipliers could have done in these cycles that they do."""
         return self.macs / (self.cycles * self.multipliers)
 
+    def _utilisation(self, one: NodeForecast) -> float:
+        return one.macs / (max(1.0, one.cycles) * self.multipliers)
+
     @property
     def images_a_second(self) -> float:
         """Images that it takes in a second at the clock `mhz`, the host's work aside."""
@@ -89,12 +92,13 @@ class MachineForecast:
             "memory": self.memory,
             "bytes": self.bytes,
             "energy": self.energy,
+            "luts": self.area.lut4,
             "estimated": self.area.to_dict(),
             "mhz": self.mhz,
             "mhz_is_estimated": self.given_mhz is None,
             "images_a_second": self.images_a_second,
             "host": dict(self.host),
-            "layers": [one.to_dict() for one in self.layers],
+            "layers": [one.to_dict() | {"utilisation": self._utilisation(one)} for one in self.layers],
         }
 
 
@@ -113,7 +117,7 @@ class NetworkForecast(Answer):
 
     def document(self) -> dict[str, Any]:
         """The document that ``hwgen predict MODEL --json`` prints."""
-        return {"network": self.network, "forecasts": [one.to_dict() for one in self.machines]}
+        return {"network": self.network, "networks": [one.to_dict() for one in self.machines]}
 
     def rows(self) -> list[dict[str, object]]:
         """One row for each hardware."""

@@ -94,6 +94,16 @@ def test_a_prediction_has_the_document_of_the_command(run: Run, table: str, tmp_
     assert f"{plan.bytes:,}" in plan._repr_html_()
 
 
+def test_cycles_stand_beside_what_nothing_goes_below() -> None:
+    plan = hwgen.schedule([STEM], "hwc", buffer="1KiB")
+    (entry,) = plan.to_dict()["schedules"]
+    assert plan.cycles is not None
+    assert 0 < entry["bound_cycles"] <= plan.cycles
+    assert entry["gap_cycles"] == pytest.approx(plan.cycles / entry["bound_cycles"] - 1, abs=1e-6)
+    (pure,) = hwgen.schedule([STEM], buffer="1KiB").to_dict()["schedules"]
+    assert pure["bound_cycles"] is pure["gap_cycles"] is None
+
+
 def test_sizes_are_plans_of_their_own() -> None:
     plan = hwgen.schedule(STEM, buffer=["256", "512"])
     assert [plan.of_size(size).bytes for size in (256, "512")] == [one.bytes for one in plan.layers]

@@ -35,7 +35,7 @@ from hwgen.tools.side_by_side import as_they_come
 
 __all__ = ["Choice", "ChooseRequest", "choose", "planned_on"]
 
-PLANS = 3
+PLANS = 4
 """Number of the planner; plans that another number kept are not used again."""
 KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")
 MINUTES = 5.0

@@ -114,7 +114,10 @@ class BufferPlan(Plan):
 
     def document(self) -> dict[str, Any]:
         """The document that ``hwgen schedule --json`` prints."""
-        entries = [_entry(result, path) for result, path in zip(self.results, self.files(), strict=True)]
+        entries = [
+            _entry(result, path) | bound
+            for result, path, bound in zip(self.results, self.files(), self.cycle_bounds(), strict=True)
+        ]
         together = [
             {"buffer_bytes": size, **balance_data(one)}
             for size, one in zip(self.sizes, self.balances, strict=True)

@@ -100,9 +100,10 @@ class ClusterPlan(Plan):
     def document(self) -> dict[str, Any]:
         """The document that ``hwgen schedule --json`` prints."""
         entries = []
-        for one, path in zip(self.found.results, self.files(), strict=True):
+        for one, path, bound in zip(self.found.results, self.files(), self.cycle_bounds(), strict=True):
             counts = predicted_on_cluster(one.schedule, self.found.hardware).prediction.counts
-            entries.append(_entry(one.schedule.layer, one, path, self.cluster, counts, timed=self.timed))
+            entry = _entry(one.schedule.layer, one, path, self.cluster, counts, timed=self.timed)
+            entries.append(entry | bound)
         return {
             "schedules": entries,
             "hardware": self.found.hardware.as_data(),

@@ -15,6 +15,7 @@ from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
+from hwgen.model.cycle_bound import cycle_bound
 
 __all__ = ["Plan"]
 
@@ -100,6 +101,19 @@ class Plan(Answer):
     def energy(self) -> float | None:
         """Energy in pJ; None where nothing says what an access costs."""
         return self.prediction.energy
+
+    def cycle_bounds(self) -> list[dict[str, float | None]]:
+        """For each schedule, cycles that no schedule of its layer goes below there, and the gap: its own by them,
+        less 1. None where no hardware is given."""
+        found: list[dict[str, float | None]] = []
+        for schedule, machine, one in zip(self.schedules, self.machines(), self.layers, strict=True):
+            bound = gap = None
+            if machine is not None and schedule.lanes is not None and one.cycles is not None:
+                shaped = machine.model_copy(update={"lanes": schedule.lanes})
+                bound = cycle_bound(schedule.layer, shaped, schedule.bits).cycles
+                gap = round(one.cycles / bound - 1, 6)
+            found.append({"bound_cycles": bound, "gap_cycles": gap})
+        return found
 
     @property
     def left_out(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hwgen.lower.network.tables import with_tables
 from hwgen.model.cycle_bound import least_busy
 from hwgen.search.layer_forms import forms_of
 
-__all__ = ["NetworkBound"]
+__all__ = ["NetworkBound", "bound_of_layer", "bound_of_vector_node"]
 
 
 class NetworkBound:
@@ -59,13 +59,27 @@ class NetworkBound:
         """The bound on a cluster with given lanes: layers one after the other, all weights beside them."""
         cluster = hardware.cluster or Cluster()
         lanes, ports = hardware.shape, hardware.ports
-        hwcs, busy, weights = cluster.hwcs, 0, 0
-        for layer, laid_out in self._layers:
-            weights += layer.weight_elements
-            outputs = -(-layer.output_elements // ports.output_bytes)
-            busy += -(-max(_least_busy(layer, lanes, laid_out), outputs) // hwcs)
-        computed = self._computed // cluster.vector_elements if cluster.vector else 0
+        busy = sum(
+            bound_of_layer(layer, lanes, ports.output_bytes, cluster.hwcs, laid_out=laid_out)
+            for layer, laid_out in self._layers
+        )
+        weights = sum(layer.weight_elements for layer, _ in self._layers)
+        computed = bound_of_vector_node(self._computed, cluster) if cluster.vector else 0
         return max(busy, computed, -(-weights // beat_bytes(cluster.axi_bits)))
+
+
+def bound_of_layer(layer: Layer, lanes: Lanes, output_bytes: int, hwcs: int, *, laid_out: bool = True) -> int:
+    """Cycles that a layer of a network keeps HWCs busy at the least: lanes, or ports to which outputs go.
+
+    ``output_bytes`` : of an access of O's port. ``laid_out`` : taps of its kernel may be channels.
+    """
+    outputs = -(-layer.output_elements // output_bytes)
+    return -(-max(_least_busy(layer, lanes, laid_out), outputs) // hwcs)
+
+
+def bound_of_vector_node(elements: int, cluster: Cluster) -> int:
+    """Cycles that the vector unit takes at the least for the elements of a map."""
+    return elements // cluster.vector_elements
 
 
 @lru_cache(maxsize=1 << 14)

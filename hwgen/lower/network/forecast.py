@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hwgen.arch.dram import Dram, DramPort
-from hwgen.ir.hardware import Hardware
-from hwgen.lower.network.cluster_plan import ClusterPlan, Stretch
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.network.kinds import Concatenation
+from hwgen.lower.network.bound import bound_of_layer, bound_of_vector_node
+from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan, Stretch
 from hwgen.lower.network.hwc_plan import PlannedLayer
 from hwgen.lower.network.parts import LayerPart
 from hwgen.model.energy import bus_energy, device_energy, prices_of
@@ -20,7 +22,8 @@ __all__ = ["Forecast", "NodeForecast", "forecast_of", "forecast_of_layers"]
 class NodeForecast:
     """A node: cycles from where it begins to where the next one does, bytes moved, energy in pJ.
 
-    Bytes are those at the DRAM of a cluster, or between an HWC and its memory.
+    Bytes are those at the DRAM of a cluster, or between an HWC and its memory. ``bound`` : cycles that its HWCs or
+    its vector unit are busy with it at the least, whatever its schedule; 0 of what the DMA may do alone.
     """
 
     name: str
@@ -29,14 +32,16 @@ class NodeForecast:
     cycles: float
     bytes: int
     energy: float
+    bound: int
 
     def to_dict(self) -> dict[str, object]:
         """Its members, cycles in whole ones."""
         return {
-            "node": self.name,
+            "layer": self.name,
             "kind": self.kind,
             "macs": self.macs,
             "cycles": round(self.cycles),
+            "bound_cycles": self.bound,
             "bytes": self.bytes,
             "energy": self.energy,
         }
@@ -44,7 +49,7 @@ class NodeForecast:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "NodeForecast":
         """The node of `to_dict`."""
-        return cls(data["node"], *(data[key] for key in ("kind", "macs", "cycles", "bytes", "energy")))
+        return cls(*(data[key] for key in ("layer", "kind", "macs", "cycles", "bytes", "energy", "bound_cycles")))
 
 
 @dataclass(frozen=True)
@@ -81,11 +86,21 @@ def forecast_of(plan: ClusterPlan, stretch: Stretch) -> Forecast:
             else bus_energy(counts, prices)
         )
         moved = counts.total_with_bias("dram")
-        nodes.append(NodeForecast(node.name, node.label, node.macs, took.cycles, moved, spent.total))
+        bound = _bound(layer, plan.hardware)
+        nodes.append(NodeForecast(node.name, node.label, node.macs, took.cycles, moved, spent.total, bound))
     fetched = program.fetched(port).bytes
     return Forecast(
         tuple(nodes), times.total, fetched + sum(one.bytes for one in nodes), sum(one.energy for one in nodes)
     )
+
+
+def _bound(layer: ClusterLayer, hardware: Hardware) -> int:
+    cluster, part = hardware.cluster or Cluster(), layer.part
+    if isinstance(part, LayerPart):
+        shape = part.program.schedule.layer.of_network
+        return bound_of_layer(shape, hardware.shape, hardware.ports.output_bytes, cluster.hwcs)
+    copied = isinstance(layer.node, Concatenation)
+    return 0 if copied else bound_of_vector_node(part.target.elements, cluster)
 
 
 def forecast_of_layers(layers: Sequence[PlannedLayer], hardware: Hardware) -> Forecast:
@@ -96,7 +111,11 @@ def forecast_of_layers(layers: Sequence[PlannedLayer], hardware: Hardware) -> Fo
         found = one_level.predict(program.schedule)
         spent = device_energy(program.schedule, found.counts, prices_of(program.parameters, hardware.cluster))
         cycles = predicted_cycles(program.schedule, program.parameters).total
-        nodes.append(NodeForecast(node.name, node.label, node.macs, cycles, found.total_with_bias, spent.total))
+        bound = bound_of_layer(
+            program.schedule.layer.of_network, program.schedule.lanes, hardware.ports.output_bytes, 1
+        )
+        moved = found.total_with_bias
+        nodes.append(NodeForecast(node.name, node.label, node.macs, cycles, moved, spent.total, bound))
     return Forecast(
         tuple(nodes),
         sum(one.cycles for one in nodes),

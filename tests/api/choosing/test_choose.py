@@ -69,7 +69,7 @@ def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypat
     document = first.json
     assert hwgen.hardware(folder / "chosen.yaml").name == document["chosen"]
     assert {path.stem for path in (folder / "front").iterdir()} == {row["hardware"] for row in document["front"]}
-    (found,) = run("predict", model, "--hardware", folder / "chosen.yaml", "--resident", "--json").json["forecasts"]
+    (found,) = run("predict", model, "--hardware", folder / "chosen.yaml", "--resident", "--json").json["networks"]
     (row,) = [row for row in document["front"] if row["hardware"] == document["chosen"]]
     assert (row["cycles"], row["bytes"]) == (found["cycles"], found["bytes"])
     assert row["energy"] == pytest.approx(found["energy"])
@@ -81,7 +81,7 @@ def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypat
     assert {row["hardware"] for row in shown["rows"] if row["front"]} == {
         row["hardware"] for row in document["front"]
     }
-    assert [node["node"] for node in found["layers"]] == [node[0] for node in shown["rows"][0]["nodes"]]
+    assert [node["layer"] for node in found["layers"]] == [node[0] for node in shown["rows"][0]["nodes"]]
     assert {path.suffix for path in folder.glob("choice.*")} == {".html", ".json", ".png", ".svg"}
 
     def unplanned(*_: object) -> None:

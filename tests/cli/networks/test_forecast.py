@@ -24,7 +24,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_it_is_what_the_programs_are_predicted_to_take(run: Run, model: Path) -> None:
     found = run("predict", model, "--hardware", "cluster_64_vector,hwc_16", "--resident", "--mhz", 50, "--json").json
-    cluster, hwc = found["forecasts"]
+    cluster, hwc = found["networks"]
     assert [cluster["hardware"], hwc["hardware"]] == ["cluster_64_vector", "hwc_16"]
     assert [cluster["multipliers"], hwc["multipliers"]] == [64, 16]
     plan = plan_cluster(read_quantised(model), hwgen.hardware("cluster_64_vector"), resident=True)
@@ -34,6 +34,10 @@ def test_it_is_what_the_programs_are_predicted_to_take(run: Run, model: Path) ->
     for one in (cluster, hwc):
         assert one["macs"] == sum(node["macs"] for node in one["layers"])
         assert one["utilisation"] == pytest.approx(one["macs"] / one["cycles"] / one["multipliers"])
+        assert one["luts"] == one["estimated"]["lut4"]
+        for node in one["layers"]:
+            assert 0 <= node["bound_cycles"] <= node["cycles"]
+            assert node["utilisation"] == pytest.approx(node["macs"] / node["cycles"] / one["multipliers"])
     answer = hwgen.forecast(model, ["cluster_64_vector", "hwc_16"], resident=True, mhz=50)
     assert answer.to_dict() == found
     assert [row["cycles"] for row in answer.rows()] == [cluster["cycles"], hwc["cycles"]]
@@ -43,7 +47,7 @@ def test_it_is_what_the_programs_are_predicted_to_take(run: Run, model: Path) ->
 @pytest.mark.parametrize("machine", ["hwc_16", "cluster_64_vector"])
 def test_it_is_what_a_run_predicts(run: Run, model: Path, tmp_path: Path, machine: str) -> None:
     ran = run("run", model, "--hardware", machine, "--seed", 1, "-o", tmp_path / "ran", "--json").json
-    (found,) = run("predict", model, "--hardware", machine, "--json").json["forecasts"]
+    (found,) = run("predict", model, "--hardware", machine, "--json").json["networks"]
     assert found["cycles"] == ran["cycles"]["predicted"]
     assert found["energy"] == pytest.approx(ran["energy"]["predicted"])
 
@@ -84,13 +88,13 @@ def test_without_a_clock_it_is_estimated(run: Run, model: Path) -> None:
     names = ["hwc_16", "cluster_64_vector"]
     answer = run("predict", model, "--hardware", ",".join(names))
     assert "a second, MHz estimated" in " ".join(answer.out.split())
-    found = run("predict", model, "--hardware", ",".join(names), "--json").json["forecasts"]
+    found = run("predict", model, "--hardware", ",".join(names), "--json").json["networks"]
     for name, one in zip(names, found, strict=True):
         estimated = estimated_area(hwgen.hardware(name))
         assert one["estimated"] == estimated.to_dict()
         assert (one["mhz"], one["mhz_is_estimated"]) == (estimated.mhz, True)
         assert one["images_a_second"] == pytest.approx(estimated.mhz * 1e6 / one["cycles"])
-    given = run("predict", model, "--hardware", "hwc_16", "--mhz", 10, "--json").json["forecasts"][0]
+    given = run("predict", model, "--hardware", "hwc_16", "--mhz", 10, "--json").json["networks"][0]
     assert (given["mhz"], given["mhz_is_estimated"]) == (10, False)
 
 

@@ -39,7 +39,7 @@ def test_nodes_and_a_run_of_several_images(run: Run, model: Path, tmp_path: Path
 def test_layers_and_a_forecast(run: Run, model: Path) -> None:
     layers = run("layers", model, "--json").json["layers"]
     assert [layer["op"] for layer in layers if layer["macs"]] == ["conv", "fc"]
-    assert run("predict", model, "--json").json["forecasts"][0]["hardware"] == "cluster_64_vector"
+    assert run("predict", model, "--json").json["networks"][0]["hardware"] == "cluster_64_vector"
 
 
 @pytest.mark.nightly
