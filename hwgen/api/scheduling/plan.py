@@ -103,8 +103,10 @@ class Plan(Answer):
         return self.prediction.energy
 
     def cycle_bounds(self) -> list[dict[str, float | None]]:
-        """For each schedule, cycles that no schedule of its layer goes below there, and the gap: its own by them,
-        less 1. None where no hardware is given."""
+        """What no schedule of a layer goes below in cycles there, for each, and the gap: its own by it, less 1.
+
+        None where no hardware is given.
+        """
         found: list[dict[str, float | None]] = []
         for schedule, machine, one in zip(self.schedules, self.machines(), self.layers, strict=True):
             bound = gap = None

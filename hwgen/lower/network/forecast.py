@@ -23,7 +23,8 @@ class NodeForecast:
     """A node: cycles from where it begins to where the next one does, bytes moved, energy in pJ.
 
     Bytes are those at the DRAM of a cluster, or between an HWC and its memory. ``bound`` : cycles that its HWCs or
-    its vector unit are busy with it at the least, whatever its schedule; 0 of what the DMA may do alone.
+    its vector unit are busy with it at the least, whatever its schedule; 0 of what the DMA may do alone, and of what
+    is begun beside the node before.
     """
 
     name: str
@@ -99,8 +100,8 @@ def _bound(layer: ClusterLayer, hardware: Hardware) -> int:
     if isinstance(part, LayerPart):
         shape = part.program.schedule.layer.of_network
         return bound_of_layer(shape, hardware.shape, hardware.ports.output_bytes, cluster.hwcs)
-    copied = isinstance(layer.node, Concatenation)
-    return 0 if copied else bound_of_vector_node(part.target.elements, cluster)
+    elsewhere = isinstance(layer.node, Concatenation) or part.early is not None
+    return 0 if elsewhere else bound_of_vector_node(part.target.elements, cluster)
 
 
 def forecast_of_layers(layers: Sequence[PlannedLayer], hardware: Hardware) -> Forecast:
