@@ -33,19 +33,27 @@ class Figure:
         return cls(files["svg"].decode(), files["png"])
 
     def save(self, path: str | Path) -> Path:
-        """Write it; the suffix, ``.svg`` or ``.png``, says as which of both."""
+        """Write it; the suffix, ``.svg``, ``.png`` or ``.pdf``, says as what."""
         place = Path(path)
-        contents: dict[str, str | bytes] = {".svg": self.svg, ".png": self.png}
-        if place.suffix not in contents:
-            raise InputError(f"{place}: expected a file name that ends in .svg or .png")
-        write_atomically(place, contents[place.suffix])
+        match place.suffix:
+            case ".svg":
+                content: str | bytes = self.svg
+            case ".png":
+                content = self.png
+            case ".pdf":
+                from hwgen.report.charts import as_pdf  # its libraries take a second
+
+                content = as_pdf(self.svg)
+            case _:
+                raise InputError(f"{place}: expected a file name that ends in .svg, .png or .pdf")
+        write_atomically(place, content)
         return place
 
     def _repr_svg_(self) -> str:
         return self.svg
 
     def __repr__(self) -> str:
-        return "<Figure: .save('NAME.svg' or 'NAME.png')>"
+        return "<Figure: .save('NAME.svg', 'NAME.png' or 'NAME.pdf')>"
 
 
 class Answer(ABC):

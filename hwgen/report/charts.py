@@ -28,6 +28,7 @@ __all__ = [
     "Chart",
     "Look",
     "Vega",
+    "as_pdf",
     "axis",
     "chart_script",
     "compiled",
@@ -179,6 +180,12 @@ def images(
     drawn = drawn.replace(">", f"><defs>{HATCH}</defs>", 1)
     svg = re.sub(r"var\(--(\w+)\)", lambda found: _colours()[found[1]], drawn)
     return {"png": vl_convert.svg_to_png(svg, scale=2), "svg": svg.encode()}
+
+
+def as_pdf(svg: str) -> bytes:
+    """An SVG as a PDF file."""
+    found: bytes = vl_convert.svg_to_pdf(svg)
+    return found
 
 
 def chart_script() -> str:

@@ -136,9 +136,7 @@ def test_a_drawing_has_the_bytes_that_are_held() -> None:
     # Across the channels: four maps of sums, one map of inputs, four kernels of one channel.
     held = re.findall(r"for c in [^<]*<span[^>]*>([^<]*)</span><span[^>]*>([^<]*)</span><span[^>]*>([^<]*)<", drawn)
     assert held == [("O 576 B", "I 144 B", "W 36 B")]
-    levels = hwgen.Nest(
-        STEM, "[m: 4, {buffer: W, level: tcdm}, c: 1, buffer: W, y: 1, k: 1, m: 1, l: 1]", lanes={"x": 8}
-    )
+    levels = hwgen.Nest(STEM, "[m: 4, buffer: {tcdm: W}, c: 1, buffer: W, y: 1, k: 1, m: 1, l: 1]", lanes={"x": 8})
     assert ">W in the tcdm<" in levels._repr_html_()
     assert " B<" not in levels._repr_html_()
 
@@ -237,11 +235,12 @@ def test_pandas_is_asked_for_in_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_chart_is_a_picture(tmp_path: Path) -> None:
     figure = hwgen.schedule(STEM, buffer=512).plot()
     assert figure.save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert figure.save(tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-")
     svg = figure.save(tmp_path / "a.svg").read_text(encoding="utf-8")
     assert svg.startswith("<svg")
     assert svg == figure._repr_svg_()
-    with pytest.raises(hwgen.InputError, match=r"expected a file name that ends in \.svg or \.png"):
-        figure.save(tmp_path / "a.pdf")
+    with pytest.raises(hwgen.InputError, match=r"expected a file name that ends in \.svg, \.png or \.pdf"):
+        figure.save(tmp_path / "a.gif")
 
 
 @pytest.fixture
