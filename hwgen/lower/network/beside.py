@@ -33,10 +33,10 @@ ROOM = 0.75
 def beside(
     layer: LayerPart, part: VectorPart, node: Node, hardware: Hardware, top: int
 ) -> tuple[LayerPart, VectorPart]:
-    """A layer, and the node of the vector unit after it, as much of it beside the layer as makes both end soonest.
+    """A layer, and the node of the vector unit after it, as much of it beside the layer as finds a slot.
 
-    They are returned as they are if that is soonest, or if the node cannot be beside the layer: its maps stay in the
-    TCDM, or it reads the layer's input, so that accesses could not be told apart.
+    They are returned as they are if that takes longer, or if the node cannot be beside the layer: its maps stay in
+    the TCDM, or it reads the layer's input, so that accesses could not be told apart.
 
     Parameters
     ----------
@@ -49,17 +49,15 @@ def beside(
     overlaps = any(begin < source.base + source.size and source.base < end for begin, end in reads)
     if overlaps or any(one.resident for one in (*part.inputs, part.target)):
         return layer, part
-    found = [(layer, part)]
-    for strips in (0, _tiles(layer)):
+    alone = NetworkProgram((layer, part), 0, 0).times(timing).total
+    for strips in (
+        len(layer.program.placement.O.stays),
+        0,
+    ):  # tiles like those of the layer, or as the node wants them
         one = _beside(layer, part, node, hardware, top, strips)
-        if one is not None:
-            found.append(one)
-    return min(found, key=lambda parts: NetworkProgram(parts, 0, 0).times(timing).total)
-
-
-def _tiles(layer: LayerPart) -> int:
-    """How many tiles of the layer's output the DMA stores."""
-    return len(layer.program.placement.O.stays)
+        if one is not None and NetworkProgram(one, 0, 0).times(timing).total < alone:
+            return one
+    return layer, part
 
 
 def _beside(

@@ -9,8 +9,8 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
-from hwgen.ir.network.kinds import Concatenation
-from hwgen.lower.network.cluster_plan import VECTOR_KINDS, require_vector_node
+from hwgen.ir.network.kinds import Concatenation, Movement
+from hwgen.lower.network.cluster_plan import is_for_vector, require_vector_node
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.lower.network.tables import with_tables
 from hwgen.model.cycle_bound import least_busy
@@ -41,13 +41,13 @@ class NetworkBound:
             self._layers.append((layer, may_be_laid_out(graph, node)))
         self.has_vector_nodes, self._computed = False, 0
         for other in graph.nodes:
-            if isinstance(other, VECTOR_KINDS):
+            if is_for_vector(other):
                 try:
                     require_vector_node(graph, other)
                 except InputError:
                     continue
                 self.has_vector_nodes = True
-                if not isinstance(other, Concatenation):  # whose operands the DMA may copy
+                if not isinstance(other, Concatenation | Movement):  # whose operands the DMA may copy
                     self._computed += graph.tensors[other.output].elements
 
     @property

@@ -45,14 +45,14 @@ from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
 from hwgen.lower.network.tables import with_tables
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
-from hwgen.lower.vector.tasks import tasks_of
+from hwgen.lower.vector.tasks import moves_planes, tasks_of
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
 
-__all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]
+__all__ = ["ClusterLayer", "ClusterPlan", "Stretch", "is_for_vector", "plan_cluster", "require_vector_node"]
 
 VECTOR_KINDS = (Addition, AveragePool, Concatenation, Lookup, MaxPool)
 MOST_INPUTS = 5
@@ -244,7 +244,7 @@ def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, b
     found: dict[str, bytes] = {}
     refused: dict[str, str] = {}
     for node in graph.nodes if machine.vector else ():
-        if not isinstance(node, VECTOR_KINDS):
+        if not is_for_vector(node):
             continue
         try:
             maps = require_vector_node(graph, node)
@@ -253,6 +253,11 @@ def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, b
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{node.name}: ")
     return found, refused
+
+
+def is_for_vector(node: Node) -> bool:
+    """Whether a vector unit, or the DMA beside it, runs nodes of this kind."""
+    return isinstance(node, VECTOR_KINDS) or moves_planes(node)
 
 
 def require_vector_node(graph: Graph, node: Node) -> list[FeatureMap]:

@@ -8,6 +8,7 @@ from hwgen.ir.document import validated
 from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, HostOperator, Movement, Product, Quantise, View, undilated
+from hwgen.lower.vector.tasks import moves_planes
 
 __all__ = ["layer_of", "may_be_laid_out", "refusals", "weighted"]
 
@@ -26,7 +27,9 @@ def may_be_laid_out(graph: Graph, node: Convolution | Product) -> bool:
         (name,) = makers[name].inputs
     maker = makers.get(name)
     return isinstance(node, Convolution) and (
-        name in graph.inputs or isinstance(maker, HostOperator | Movement | Quantise)
+        name in graph.inputs
+        or isinstance(maker, HostOperator | Quantise)
+        or (isinstance(maker, Movement) and not moves_planes(maker))
     )
 
 

@@ -11,7 +11,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, Dequantise, HostOperator, Node, Product, Quantise, View
-from hwgen.lower.network.cluster_plan import VECTOR_KINDS, ClusterPlan, plan_cluster, require_vector_node
+from hwgen.lower.network.cluster_plan import ClusterPlan, is_for_vector, plan_cluster, require_vector_node
 from hwgen.lower.network.hwc_plan import NetworkPlan, plan_network
 from hwgen.lower.network.layers import layer_of, weighted
 
@@ -65,7 +65,7 @@ def possible_placement(graph: Graph) -> Placement:
         try:
             if isinstance(node, Convolution | Product):
                 layer_of(graph, node, safe_name(node.name, set()))
-            elif isinstance(node, VECTOR_KINDS):
+            elif is_for_vector(node):
                 require_vector_node(graph, node)
             else:
                 continue
@@ -97,4 +97,4 @@ def _no_unit(node: Node, hardware: Hardware | None) -> str:
     if hardware is not None and hardware.cluster is None:
         return "an HWC runs layers with weights alone"
     vector = hardware is None or (hardware.cluster is not None and hardware.cluster.vector)
-    return f"the cluster has no {'unit for it' if vector or not isinstance(node, VECTOR_KINDS) else 'vector unit'}"
+    return f"the cluster has no {'unit for it' if vector or not is_for_vector(node) else 'vector unit'}"

@@ -6,16 +6,22 @@ from itertools import groupby
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwgen.arch.requantisation import HIGHEST, LOWEST
 from hwgen.arch.vector.job import PAIR, VectorMode
 from hwgen.ir.document import InputError
-from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Node, Window
+from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Movement, Node, Window
 from hwgen.ir.requantisation import Scale
 from hwgen.lower.vector.maps import FeatureMap
 
-__all__ = ["ELEMENT", "Arithmetic", "Region", "Task", "tasks_of"]
+__all__ = ["ELEMENT", "Arithmetic", "Region", "Task", "moves_planes", "tasks_of"]
 
+Ints = NDArray[np.int64]
+MOVED_TOGETHER = 16
+"""Elements of a plane at the least: the DMA takes some cycles for each run."""
+MOST_STEPS = 16
+"""Copies that a node is made of at the most."""
 ELEMENT = Window((1, 1))
 """What is computed element by element."""
 
@@ -92,6 +98,8 @@ def tasks_of(
             region = Region((0, output.rows), (0, output.columns), Arithmetic())
             table = b"" if node.table is None else node.table.tobytes()
             return [Task(tuple(inputs), output, (region,), node.window, (0,) if table else ())], table
+        case Movement():
+            return list(_moved_planes(node, inputs, output)), b""
         case AveragePool():
             return [Task(tuple(inputs), output, tuple(_averages(node, inputs[0], output)), node.window)], b""
         case _:
@@ -150,6 +158,55 @@ def _joined_parts(
     for source in (one.flat(outer) for one in inputs):
         yield source, replace(whole, base=whole.base + done, columns=source.columns)
         done += source.columns
+
+
+def moves_planes(node: Node) -> bool:
+    """Whether a node puts whole planes of its map in another order, in few enough steps."""
+    return isinstance(node, Movement) and _order_of_planes(node) is not None
+
+
+def _order_of_planes(node: Movement) -> tuple[int, Ints] | None:
+    """Elements of a plane, and [outer, inner]: the plane of the input that each plane of the output is.
+
+    The distances are the same in every row, and in every column.
+    """
+    index = node.index.reshape(-1)
+    breaks = np.flatnonzero(np.diff(index) != 1) + 1
+    size = int(np.gcd.reduce(np.append(breaks, [index.size, *index[breaks].tolist(), int(index[0])])))
+    if size < MOVED_TOGETHER or not np.array_equal(np.sort(index), np.arange(index.size)):
+        return None
+    planes = index[::size] // size
+    turns = np.flatnonzero(np.diff(planes, 2)) + 1
+    inner = int(turns[0]) + 1 if turns.size else planes.size
+    if planes.size % inner:
+        return None
+    found = planes.reshape(-1, inner)
+    along, across = np.unique(np.diff(found, axis=1)), np.unique(np.diff(found[:, 0]))
+    if along.size > 1 or across.size > 1 or min([*along, *across, 1]) < 1 or min(found.shape) > MOST_STEPS:
+        return None
+    return size, found
+
+
+def _moved_planes(node: Movement, inputs: Sequence[FeatureMap], output: FeatureMap) -> Iterator[Task]:
+    """A copy for each row, or for each column, of the order of planes."""
+    order, (source,) = _order_of_planes(node), inputs
+    if order is None or not (source.is_dense and output.is_dense):
+        raise InputError(f"{node.name}: {node.label}: expected whole planes of maps without gaps in few steps")
+    size, planes = order
+    *_, rows, columns = (1, 1, *node.shape)
+    if rows * columns != size:
+        rows, columns = 1, size
+    places = np.arange(planes.size).reshape(planes.shape)
+    if len(planes) > planes.shape[1]:
+        planes, places = planes.T, places.T
+
+    def part(one: FeatureMap, numbers: Ints) -> FeatureMap:
+        apart = int(numbers[1] - numbers[0]) if len(numbers) > 1 else 1
+        base = one.base + int(numbers[0]) * size
+        return FeatureMap(base, len(numbers), rows, columns, columns, apart * size, one.resident)
+
+    for given, made in zip(planes, places, strict=True):
+        yield _by_element([part(source, given)], part(output, made), Arithmetic(), flat=False)
 
 
 def _averages(node: AveragePool, source: FeatureMap, target: FeatureMap) -> Iterator[Region]:
