@@ -17,8 +17,6 @@ from hwgen.arch.vector.shape import VectorShape
 from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.estimate import (
     LUTS_OF_A_MEMORY,
-    QUANTITIES,
-    Structure,
     clock_terms,
     estimated_around,
     estimated_dma,
@@ -26,7 +24,14 @@ from hwgen.model.area.estimate import (
     estimated_vector_unit,
 )
 from hwgen.model.area.fit import nonnegative
-from hwgen.model.area.terms import cluster_structure, dma_structure, hwc_structure, vector_structure
+from hwgen.model.area.terms import (
+    QUANTITIES,
+    Structure,
+    cluster_structure,
+    dma_structure,
+    hwc_structure,
+    vector_structure,
+)
 from hwgen.synth.tool_run import DEVICE
 
 __all__ = ["Errors", "Judged", "block_of", "errors_of", "fitted", "judged", "structure_of", "total"]

@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.area_designs import TABLE, is_held_out, measure, read_rows
-from benchmarks.area_fit import KINDS, errors_of, fitted, judged
+from benchmarks.area_fit import KINDS, Errors, errors_of, fitted, judged
 from hwgen.api.work import fitted_works, work_of
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.vector.shape import VectorShape
@@ -186,7 +186,7 @@ def fit_rows(rows: list[dict[str, Any]]) -> bool:
     coefficients.cache_clear()
     estimated_hwc.cache_clear()
     found = [judged(row) for row in rows]
-    errors = {}
+    errors: dict[str, dict[str, Errors]] = {}
     for held_out, part in ((False, "fitted"), (True, "held_out")):
         for kind in KINDS:
             those = [one for one in found if one.row["kind"] == kind and is_held_out(one.row) == held_out]

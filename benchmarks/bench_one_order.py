@@ -46,7 +46,7 @@ def least_of_two_orders(layer_set: LayerSet, optima: list[int]) -> float:
     for n, one in enumerate(layer_set.problems):
         problem = one.problem(variant.allowed[n], words=False)
         limits = np.full(len(triples.index), WITHIN * optima[n] + SHARE * sum(optima))
-        least_of_each(problem, triples.states, layer_set.budget, layer_set.goal, limits, costs[n])
+        least_of_each(problem, triples.states, layer_set.budget, layer_set.objective.number, limits, costs[n])
     return min(float(np.minimum(costs, costs[:, [first]]).sum(axis=0).min()) for first in range(costs.shape[1]))
 
 
@@ -60,7 +60,7 @@ def main() -> bool:
         optima = [one.total_bytes for (one,) in search_layers(layers, Request((budget,)), jobs=1)]
         free = sum(optima)
         least, its = least_of_one_order([layer_set_of(layers, budget, shape) for shape in shapes])
-        pure, _ = least_of_one_order([LayerSet(layers, Target.of(None), float(budget), its.goal, Bits())])
+        pure, _ = least_of_one_order([LayerSet(layers, Target.of(None), float(budget), its.objective, Bits())])
         goal = GOALS[multipliers][kind].ratio
         excluded = least > goal * free
         met = met and excluded
