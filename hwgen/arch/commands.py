@@ -225,11 +225,9 @@ def store(payload: Sequence[int], *, takes: Iterable[Queue] = (), posts: Iterabl
     return Command(Queue.STORE, Opcode.MOVE, frozenset(takes), frozenset(posts), 0, tuple(payload))
 
 
-def configure(
-    mask: int, first: int, values: Sequence[int], *, takes: Iterable[Queue] = (), posts: Iterable[Queue] = ()
-) -> Command:
+def configure(mask: int, first: int, values: Sequence[int], *, takes: Iterable[Queue] = ()) -> Command:
     """Write consecutive registers, from byte address ``first`` on, of every HWC in the mask."""
-    return Command(Queue.COMPUTE, Opcode.CONFIGURE, frozenset(takes), frozenset(posts), mask, (first, *values))
+    return Command(Queue.COMPUTE, Opcode.CONFIGURE, frozenset(takes), frozenset(), mask, (first, *values))
 
 
 def start(mask: int, *, takes: Iterable[Queue] = (), posts: Iterable[Queue] = ()) -> Command:

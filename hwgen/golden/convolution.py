@@ -8,7 +8,7 @@ from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import Requantisation
 
-__all__ = ["COLUMN_BYTES", "convolve", "folded_bias", "layer_output"]
+__all__ = ["COLUMN_BYTES", "convolve", "layer_output"]
 
 Int32 = NDArray[np.int32]
 
@@ -66,17 +66,6 @@ def layer_output(
     requantisation = requantisation or layer.requantisation_at(_bits(inputs))
     sums = convolve(layer, inputs, weights, requantisation.product_shift, requantisation.zero_in)
     return requantise(sums, bias, requantisation, bits=_bits(inputs))
-
-
-def folded_bias(bias: NDArray[np.int32], weights: NDArray[np.signedinteger], zero_in: int) -> Int32:
-    """The bias[M] that has the input's zero point folded in: it makes sums of the inputs as they are, padding read as
-    ``zero_in``, what sums of their distances from the zero point are with the given bias. It wraps at 32 bits.
-
-    ``weights`` are [M, ...].
-    """
-    own = weights.reshape(len(weights), -1).astype(np.int64).sum(axis=1)
-    folded: Int32 = (bias.astype(np.int64) - zero_in * own).astype(np.int32)
-    return folded
 
 
 def _sum_of_shifted(matrices: NDArray[np.int64], columns: NDArray[np.int64], shift: int) -> NDArray[np.int64]:

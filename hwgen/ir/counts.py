@@ -105,9 +105,9 @@ class Counts:
         """Bytes of I, W, O and of the bias at one level."""
         return self.total_bytes(level) + self.operand_bytes("B", level)
 
-    def total_words(self, level: str = TCDM.name) -> int:
-        """Words of I, W and O at one level; bias is not part of it."""
-        return sum(self[level, o, d].words for o in OPERANDS for d in DIRECTIONS[o])
+    def total_words(self) -> int:
+        """Words of I, W and O at the TCDM; bias is not part of it."""
+        return sum(self[TCDM.name, o, d].words for o in OPERANDS for d in DIRECTIONS[o])
 
     def __add__(self, other: Self) -> "Counts":
         keys = dict.fromkeys([*self.accesses, *other.accesses])

@@ -436,11 +436,11 @@ def _plain(data: object) -> object:
     return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
-def write_atomically(path: Path, content: str | bytes, *, durable: bool = False) -> bool:
+def write_atomically(path: Path, content: str | bytes) -> bool:
     """Write a file so that a reader sees the old one or the new one, never half; False if it already was equal.
 
     A link is followed. What is no file, a terminal, a pipe or ``/dev/null``, is written to, and remains what it is.
-    With ``durable`` the file is on the disk when this returns. An `OSError` names ``path``.
+    An `OSError` names ``path``.
     """
     content = content.encode() if isinstance(content, str) else content
     try:
@@ -464,7 +464,7 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = False)
         if target.is_file() and target.read_bytes() == content:
             return False
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, content, durable=durable)
+        _replace(target, content)
     except OSError as error:  # of a full disk it does not say what was written
         raise OSError(error.errno, error.strerror, str(path)) from None
     return True
@@ -485,7 +485,7 @@ def _open_file(path: Path) -> int | None:
 _MOST_LINKS = 40
 
 
-def _replace(target: Path, content: bytes, *, durable: bool) -> None:
+def _replace(target: Path, content: bytes) -> None:
     """Write to another file beside the target, which then gets its name.
 
     Its name is always the same, so that what a killed process has left of it goes with the next one. Where another
@@ -510,8 +510,6 @@ def _replace(target: Path, content: bytes, *, durable: bool) -> None:
             file.truncate()
             file.write(content)
             file.flush()
-            if durable:
-                os.fsync(handle)
             part.chmod(0o644)
             part.replace(target)
     except BaseException:

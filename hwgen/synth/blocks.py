@@ -62,11 +62,9 @@ def cluster_blocks(
     return {f"{parameters.hwcs} HWCs": sum([one] * parameters.hwcs, Block()), **around}
 
 
-def vector_blocks(
-    address_bits: int, shape: VectorShape = NARROW, *, tell: Tell = lambda stage: None
-) -> dict[str, Block]:
+def vector_blocks(address_bits: int, shape: VectorShape = NARROW) -> dict[str, Block]:
     """The blocks of a vector unit alone, in a TCDM whose byte addresses have so many bits."""
-    return _blocks(converted(VectorUnit(address_bits, shape=shape), "vector"), "vector", tell=tell)
+    return _blocks(converted(VectorUnit(address_bits, shape=shape), "vector"), "vector", tell=lambda stage: None)
 
 
 def _blocks(

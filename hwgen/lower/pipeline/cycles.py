@@ -36,16 +36,13 @@ def predict_tile(parameters: PipelineParameters, tile: TileProgram) -> int:
     return play(tile_pipeline(parameters, tile.registers), incoming, outgoing).cycles
 
 
-def predict_run(program: PipelineProgram, parameters: PipelineParameters | None = None) -> int:
-    """Cycles of all tiles of a program, one started after the other, if no stream stalls; -1 if they deadlock.
-
-    ``parameters``: of the pipeline that it runs on, if that is not the program's own.
-    """
-    return played_run(program, parameters).cycles
+def predict_run(program: PipelineProgram) -> int:
+    """Cycles of all tiles of a program, one started after the other, if no stream stalls; -1 if they deadlock."""
+    return played_run(program).cycles
 
 
 def played_run(program: PipelineProgram, parameters: PipelineParameters | None = None) -> PlayedRun:
-    """The run of `predict_run`."""
+    """The run of `predict_run`; ``parameters``: of the pipeline, if that is not the program's own."""
     parameters = parameters or program.parameters
     writes = [len(each) for each in settings_by_tile(program)]
     return play(run_pipeline(parameters, program.tiles), *_orders(program), None, writes, SETTING_ACCESS)

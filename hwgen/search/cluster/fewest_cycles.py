@@ -195,7 +195,6 @@ def search_fewest_cycles(
     ends: bool = False,
     bits: Bits | None = None,
     most_timed: int = MOST_TIMED,
-    laid_out: bool = False,
 ) -> ClusterResult:
     """The schedule of fewest cycles among those whose DRAM bytes exceed the fewest by ``slack`` at most.
 
@@ -207,7 +206,6 @@ def search_fewest_cycles(
     runs : says whether the hardware runs it, in less time.
     ends : search the schedule of fewest bytes, too.
     most_timed : tiles of all programs together that are timed; beyond them the estimate decides, in less time.
-    laid_out : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`.
 
     Raises `InputError` if none fits.
     """
@@ -218,7 +216,7 @@ def search_fewest_cycles(
             one, hardware, timed=timed, runs=runs, slack=slack, ends=asked, bits=bits, most_timed=most_timed
         )
 
-    found = in_best_cluster_form(layer, hardware, search, laid_out=laid_out)
+    found = in_best_cluster_form(layer, hardware, search)
     if not ends or found.schedule.layer.form == layer.form:
         return found
     try:

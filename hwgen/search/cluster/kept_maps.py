@@ -55,7 +55,6 @@ def search_with_kept_maps(
     timed: Estimate,
     estimate: Estimate,
     found: Schedule | None = None,
-    bits: Bits | None = None,
     laid_out: bool = False,
 ) -> Schedule | None:
     """The schedule of fewest cycles of a layer, in the form of the fewest; None if none runs.
@@ -68,11 +67,10 @@ def search_with_kept_maps(
     found : a schedule that is taken where none takes fewer cycles, if it runs.
     laid_out : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`.
     """
-    bits = bits or Bits()
     plans = [
         plan
         for form in forms_of(layer.of_network, hardware.shape, laid_out=laid_out)
-        for plan in _plans(form, hardware, residence, bits, estimate)
+        for plan in _plans(form, hardware, residence, estimate)
     ]
     known: list[tuple[float, Schedule]] = []
     for plan in sorted(plans, key=lambda plan: plan.estimate)[:MOST_TILES]:
@@ -95,9 +93,9 @@ def search_with_kept_maps(
     return best
 
 
-def _plans(layer: Layer, hardware: Hardware, residence: Residence, bits: Bits, estimate: Estimate) -> Iterator[_Plan]:
+def _plans(layer: Layer, hardware: Hardware, residence: Residence, estimate: Estimate) -> Iterator[_Plan]:
     """The spread tiles."""
-    nests = PromisingNests(layer, hardware, bits, estimate, lambda _: True)
+    nests = PromisingNests(layer, hardware, Bits(), estimate, lambda _: True)
     cluster, target = hardware.cluster or Cluster(), Target.of(hardware)
     extents, slices = layer.extents, Slices(layer, target.settings)
     beat = beat_bytes(cluster.axi_bits)

@@ -61,9 +61,7 @@ class SharedCluster:
     shapes: tuple[tuple[Lanes, tuple[float, float]], ...] = ()
 
 
-def search_shared(
-    layers: Sequence[Layer], hardware: Hardware, solve: Solve, *, bits: Bits | None = None
-) -> SharedCluster:
+def search_shared(layers: Sequence[Layer], hardware: Hardware, solve: Solve) -> SharedCluster:
     """The best cluster for all layers, and their schedules on it.
 
     Parameters
@@ -80,7 +78,7 @@ def search_shared(
     goal: InnerGoal = "cycles" if alone[0].times else "traffic"
     ranked = []
     for number, order in enumerate(_orders(layers, hardware, alone)):
-        memories = _memories(layers, hardware.model_copy(update={"order": order}), alone, goal, bits or Bits())
+        memories = _memories(layers, hardware.model_copy(update={"order": order}), alone, goal)
         if memories is not None:
             ranked.append((memories[0], number, order, memories[1]))
     tried, best, reason = [], None, f"no order runs all {len(layers)} layers"
@@ -136,13 +134,13 @@ def _local_order(schedule: Schedule) -> Order:
 
 
 def _memories(
-    layers: Sequence[Layer], hardware: Hardware, alone: Sequence[ClusterResult], goal: InnerGoal, bits: Bits
+    layers: Sequence[Layer], hardware: Hardware, alone: Sequence[ClusterResult], goal: InnerGoal
 ) -> tuple[float, dict[ArrayName, int]] | None:
     """The split of the budget with the least sum of goals of all layers in their tiles, with this sum."""
     fronts: list[NDArray[np.float64]] = []
     for layer, one in zip(layers, alone, strict=True):
         steps, spread = _tile(one.schedule)
-        front = InnerNests(layer, hardware, bits).front(steps, spread, goal)
+        front = InnerNests(layer, hardware, Bits()).front(steps, spread, goal)
         if not len(front):
             return None
         fronts.append(front)

@@ -101,14 +101,10 @@ def _shapes(layers: Sequence[Layer], budget: int, lanes: Lanes | None, multiplie
 
 
 def number_of_steps(
-    layers: Sequence[Layer],
-    budget: int,
-    slack: float | None = None,
-    lanes: Lanes | None = None,
-    multipliers: int = LANES,
+    layers: Sequence[Layer], budget: int, slack: float | None = None, multipliers: int = LANES
 ) -> int:
     """Steps that a search reports: `balanced_shared` for a slack, `least_shared` without one."""
-    shapes = len(_shapes(layers, budget, lanes, multipliers))
+    shapes = len(_shapes(layers, budget, None, multipliers))
     return shapes if slack is None else 2 * shapes + len(_levels(slack)) + 1
 
 

@@ -77,15 +77,13 @@ def best_shared(
     lanes: Lanes | None = None,
     *,
     order: Order | None = None,
-    objective: str = "traffic",
-    bits: Bits | None = None,
     name: str = "shared",
 ) -> Shared:
     """The best HWC of ``budget`` bytes for all layers layer_set; with ``order`` the best memories for that order.
 
     Raises `InputError` if no HWC of this size runs all layers.
     """
-    layer_set = layer_set_of(layers, budget, lanes or Lanes(x=16), objective, bits)
+    layer_set = layer_set_of(layers, budget, lanes or Lanes(x=16))
     found = shared_on(layer_set, order, name)
     if found is None:
         least = _least_budget(layer_set, order)
@@ -94,12 +92,10 @@ def best_shared(
     return found
 
 
-def layer_set_of(
-    layers: Sequence[Layer], budget: int, lanes: Lanes, objective: str = "traffic", bits: Bits | None = None
-) -> LayerSet:
+def layer_set_of(layers: Sequence[Layer], budget: int, lanes: Lanes) -> LayerSet:
     """The layers on lanes of one shape, with what the search keeps of them."""
     target = Target.of(Hardware(name="any", lanes=lanes))
-    return LayerSet(tuple(layers), target, float(budget), hwc_objective(objective), bits or Bits())
+    return LayerSet(tuple(layers), target, float(budget), hwc_objective("traffic"), Bits())
 
 
 def shared_on(layer_set: LayerSet, order: Order | None, name: str, limit: float = np.inf) -> Shared | None:

@@ -33,7 +33,6 @@ from hwgen.lower.pipeline.images import in_scan_order
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Traffic
 from hwgen.search.cluster.optimal import search_cluster
-from hwgen.tools.toolchain import Simulator
 
 __all__ = ["BothWays", "LayeredRun", "Moved", "as_large_as", "run_both_ways", "run_layers"]
 
@@ -174,7 +173,6 @@ def run_both_ways(
     macs: int,
     random: int = 1,
     equal_memory: bool = True,
-    simulator: Simulator = "verilator",
     fast: bool = True,
 ) -> BothWays:
     """Run a network of one stack depth-first and layer by layer.
@@ -185,13 +183,12 @@ def run_both_ways(
     macs : multipliers of the pipeline.
     random : seed of the data.
     equal_memory : give the cluster as much memory as the pipeline has, instead of what ``hardware`` says.
-    simulator : of the pipeline.
     fast : build simulators for long runs.
     """
     (stack,) = solution.stacks
     data = random_network_data(solution.network, np.random.default_rng(random), draw_shifts=True)
     run = prepare(name, solution, stack, data, macs=macs, random=random)
-    (result,) = run_stacks([run], simulator=simulator, fast=fast)
+    (result,) = run_stacks([run], fast=fast)
     if equal_memory:
         hardware = as_large_as(hardware, _pipeline_bytes(result))
     return BothWays(name, result, run_layers(solution.network.layers, data, hardware, fast=fast))

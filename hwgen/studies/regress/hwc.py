@@ -269,7 +269,7 @@ def _kept_rows(kept: dict[str, Record]) -> set[tuple[str, str]]:
 
 
 def expected_rows(
-    layers: Sequence[Layer], configuration: Configuration, folder: Path, seed: int = 0
+    layers: Sequence[Layer], configuration: Configuration, folder: Path
 ) -> dict[str, dict[str, Any] | None]:
     """The kept result of each layer of a configuration; None where there is none for today's plan and generator."""
     ledger = Ledger(folder / RESULTS)
@@ -280,7 +280,7 @@ def expected_rows(
     if any((configuration.name, row.layer) not in names for row in rows):
         return found  # not complete in any case: the Verilog, which takes seconds, need not be generated
     for row in rows:
-        record = kept.get(row.key(digest_of(generated(row.parameters)), seed))
+        record = kept.get(row.key(digest_of(generated(row.parameters)), 0))
         doubt = None if record is None else doubtful(row, record["value"])
         if doubt is not None:
             ledger.tell(f"{configuration.name} {row.layer}: {doubt}")
