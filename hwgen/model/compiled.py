@@ -22,7 +22,7 @@ from numba import njit
 from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
 from numba.core.serialize import dumps
 
-__all__ = ["digest", "inner", "inner_unchecked", "njit"]
+__all__ = ["borrowing", "digest", "inner", "inner_unchecked", "njit"]
 
 
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -100,6 +100,11 @@ inner = njit(**_FOR_KERNELS_ALONE)
 """Decorator of a function that only kernels call: without entries for Python and C it compiles a fifth faster."""
 inner_unchecked = njit(error_model="numpy", **_FOR_KERNELS_ALONE)
 """The same for divisors that are never 0: divisions are not checked."""
+borrowing = njit(cache=True, _nrt=False)
+"""Decorator of a function that makes no arrays and keeps none: numba does not count who has those that it is given.
+
+The count is atomic, and of a tuple of arrays it took seven eighths of the time of the small functions that look into
+it at every turn of a search. A function that does make an array does not compile."""
 
 
 def digest(*modules: ModuleType) -> int:

@@ -7,7 +7,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from hwgen.model.compiled import digest
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+
+from hwgen.model.compiled import borrowing, digest
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """
@@ -156,3 +160,21 @@ def test_machine_code_is_kept_elsewhere_where_the_usual_folders_cannot_be_writte
     found = ran(barred)
     assert (found.returncode, found.stdout, found.stderr) == (0, "8\n", "")
     assert list(temporary.iterdir()) == []
+
+
+def test_a_function_that_borrows_arrays_makes_none() -> None:
+    """What it makes would never be freed, so that it does not compile."""
+    values = np.arange(5)
+    assert _sum(values) == 10
+    with pytest.raises(NumbaError, match="Only accept returning of array passed"):
+        _made(values)
+
+
+@borrowing
+def _sum(values):  # type: ignore[no-untyped-def]
+    return values[1:].sum()
+
+
+@borrowing
+def _made(values):  # type: ignore[no-untyped-def]
+    return np.zeros(len(values))

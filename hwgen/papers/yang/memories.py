@@ -19,7 +19,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.memory.yang_2016 import DRAM_BYTES, MAC_PICOJOULE, energy_per_byte
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
-from hwgen.model.compiled import njit
+from hwgen.model.compiled import borrowing, njit
 from hwgen.search.hierarchy.anneal_kernel import change, copy_state, drawn, random_state, steps_of
 from hwgen.search.hierarchy.nest_cost import held_of, traffic_of
 from hwgen.search.hierarchy.nests import schedule_of
@@ -71,7 +71,7 @@ class Fitted:
         return sum(level.total or 0 for level in self.hierarchy.inner)
 
 
-@njit(cache=True)
+@borrowing
 def _price(curve, size):  # type: ignore[no-untyped-def]
     """pJ of a byte by the bytes of its memory: between two points of the curve in both logarithms."""
     at, last = 0, curve.shape[1] - 1
@@ -84,7 +84,7 @@ def _price(curve, size):  # type: ignore[no-untyped-def]
     return np.exp(curve[1, at] + slope * (place - curve[0, at]))
 
 
-@njit(cache=True)
+@borrowing
 def _cost(t, curve, outermost, budget, markers, held, steps):  # type: ignore[no-untyped-def]
     """pJ of all memories for a nest; infinite above the budget, and where a memory is not below the one around it."""
     number, total, used = len(markers), 0.0, 0.0

@@ -16,7 +16,7 @@ from hwgen.ir.lanes import ONE_LANE
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Bits, Schedule
-from hwgen.model.compiled import njit
+from hwgen.model.compiled import borrowing, njit
 from hwgen.search.hierarchy.anneal_kernel import WHOLE, below, drawn, random_state, steps_of
 from hwgen.search.hierarchy.nest_cost import Costs, cost_of
 from hwgen.search.hierarchy.nests import schedule_of
@@ -36,7 +36,7 @@ Nest = tuple[Ints, NDArray[np.bool_], Ints]
 """Markers, which of them are held, and iterations of each row of loops: as in the annealing."""
 
 
-@njit(cache=True)
+@borrowing
 def _draw(t, state, factors, steps, axis):  # type: ignore[no-untyped-def]
     """New loop sizes of the three outermost rows along one axis."""
     inside = steps[3, axis]

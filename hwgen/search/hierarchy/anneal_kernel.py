@@ -8,7 +8,7 @@ rows outside it.
 
 import numpy as np
 
-from hwgen.model.compiled import njit
+from hwgen.model.compiled import borrowing, njit
 from hwgen.search.hierarchy.nest_cost import cost_of
 
 __all__ = ["WHOLE", "anneal", "below", "change", "copy_state", "drawn", "random_state", "steps_of"]
@@ -18,7 +18,7 @@ WHOLE = 1 << 20
 _13, _7, _17, _11 = np.uint64(13), np.uint64(7), np.uint64(17), np.uint64(11)
 
 
-@njit(cache=True)
+@borrowing
 def drawn(state):  # type: ignore[no-untyped-def]
     """A number from 0 to 1 (Marsaglia 2003, Xorshift); the same sequence everywhere. ``state`` [1] is not 0."""
     word = state[0]
@@ -38,13 +38,13 @@ def random_state(seed):  # type: ignore[no-untyped-def]
     return state
 
 
-@njit(cache=True)
+@borrowing
 def below(state, number):  # type: ignore[no-untyped-def]
     """A random number from 0, below ``number``."""
     return int(drawn(state) * number)
 
 
-@njit(cache=True)
+@borrowing
 def steps_of(factors, extents, steps):  # type: ignore[no-untyped-def]
     """Fill ``steps`` [row, axis] from the iterations of each row of loops; the last row is the innermost step."""
     last = len(factors) - 1
@@ -56,7 +56,7 @@ def steps_of(factors, extents, steps):  # type: ignore[no-untyped-def]
             steps[row, axis] = step
 
 
-@njit(cache=True)
+@borrowing
 def _change_loops(state, factors, extents, least):  # type: ignore[no-untyped-def]
     """One random change of the loops, in place."""
     last = len(factors) - 1
@@ -110,7 +110,7 @@ def _change_loops(state, factors, extents, least):  # type: ignore[no-untyped-de
         factors[last, axis] = least[axis] if below(state, 3) else 1 + below(state, least[axis])
 
 
-@njit(cache=True)
+@borrowing
 def copy_state(markers, held, factors, to_markers, to_held, to_factors):  # type: ignore[no-untyped-def]
     """Copy the first three into the last three."""
     for at in range(len(markers)):
@@ -121,7 +121,7 @@ def copy_state(markers, held, factors, to_markers, to_held, to_factors):  # type
             to_factors[row, axis] = factors[row, axis]
 
 
-@njit(cache=True)
+@borrowing
 def _swap(markers, held, at, to):  # type: ignore[no-untyped-def]
     for column in range(2):
         kept = markers[at, column]
@@ -132,7 +132,7 @@ def _swap(markers, held, at, to):  # type: ignore[no-untyped-def]
     held[to] = was
 
 
-@njit(cache=True)
+@borrowing
 def change(t, state, markers, held, factors, may_hold):  # type: ignore[no-untyped-def]
     """One random change of a state, in place."""
     number = len(markers)

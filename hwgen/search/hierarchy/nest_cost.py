@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.model.compiled import njit
+from hwgen.model.compiled import borrowing
 from hwgen.search.hierarchy.tables import LayerTables
 
 __all__ = ["Costs", "cost_of", "held_of", "slides_along", "traffic_of"]
@@ -54,7 +54,7 @@ class Costs(NamedTuple):
         return cls._make([*layer, serves, fills, caps, shared])
 
 
-@njit(cache=True)
+@borrowing
 def traffic_of(t, operand, steps, at):  # type: ignore[no-untyped-def]
     """Elements of I or W that a marker fetches, or the ranges of the reduction for O, with these steps outside it."""
     if operand == 0:
@@ -67,13 +67,13 @@ def traffic_of(t, operand, steps, at):  # type: ignore[no-untyped-def]
     return t.counts[2, steps[at, 2]] * t.counts[5, steps[at, 5]] * t.counts[6, steps[at, 6]]
 
 
-@njit(cache=True)
+@borrowing
 def slides_along(t, steps, at, axis):  # type: ignore[no-untyped-def]
     """Whether I, marked above a kernel's loop (axis 5 or 6) at a row of steps, is fetched once along it."""
     return t.slides[axis - 5] or steps[at, axis - 2] == 1
 
 
-@njit(cache=True)
+@borrowing
 def slide_of(t, steps, at):  # type: ignore[no-untyped-def]
     """Elements of I that one iteration of the loop at a row of steps touches, and the axis of that loop, or -1."""
     below = at
@@ -101,7 +101,7 @@ def slide_of(t, steps, at):  # type: ignore[no-untyped-def]
     return best * steps[at, 0] * t.groups[1, steps[at, 1]] * steps[at, 2], slide
 
 
-@njit(cache=True)
+@borrowing
 def held_of(t, operand, steps, at):  # type: ignore[no-untyped-def]
     """Elements that one iteration of the loop at a row of steps holds: those it touches, or whole lines of them."""
     if operand == 0:
@@ -111,7 +111,7 @@ def held_of(t, operand, steps, at):  # type: ignore[no-untyped-def]
     return steps[at, 0] * steps[at, 1] * steps[at, 3] * t.wide[steps[at, 4]]
 
 
-@njit(cache=True)
+@borrowing
 def cost_of(t, markers, held, steps, used):  # type: ignore[no-untyped-def]
     """The cost of a nest; infinite where a level has to hold more than its bytes.
 
