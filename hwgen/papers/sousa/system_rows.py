@@ -107,6 +107,13 @@ class SystemRow:
         return [f"{name}, {one.mapping} in place of {one.instead_of}" for name, one in pairs if one.instead_of]
 
 
+_WHICH_PREMISE = {
+    True: "The DRAM charges as Eq. 6 does; the clusters are ours, with one DRAM that all of them wait for.",
+    False: "The premise is another one than Eq. 6's, which charges CAS for every 128 bytes, so that a layer in which "
+    "it is slower does not refute the paper.",
+}
+
+
 def premise_text(npu: Npu) -> str:
     """What a burst is and costs: the paper's premise, or that of DRAMs like DDR3."""
     if npu.burst == BLOCK_BYTES:
@@ -147,8 +154,7 @@ def system_claims(rows: Sequence[SystemRow], npu: Npu) -> list[Claim]:
             f"by more than {TOLERANCE:.0%} faster in {faster}, slower in {len(slower)}, else alike, of {len(rows)} "
             f"layers; {min(row.gain for row in rows):+.1%} to {max(row.gain for row in rows):+.1%}; "
             f"{sum(row.is_measured and row.is_slower for row in rows)} of the slower ones were measured",
-            "Neither objective knows these cycles. The premise is another one than Eq. 6's, which charges CAS for "
-            "every 128 bytes, so that a layer in which it is slower does not refute the paper. Such layers are "
+            f"Neither objective knows these cycles. {_WHICH_PREMISE[npu.burst == BLOCK_BYTES]} Slower layers are "
             "listed with the reason.",
             scope=scope,
             parts=cases("layers", (not row.is_slower for row in rows)),
