@@ -126,6 +126,7 @@ def test_a_nest_of_loops_by_name() -> None:
     nest = hwgen.Nest(STEM, m=4, y=2, c=1, k=1, hold={"O": "c", "I": "k", "W": "k"}, lanes={"x": 4})
     items = "[m: 4, y: 2, buffer: O, c: 1, buffer: [I, W], k: 1, m: 1, y: 1, x: 4, l: 1]"
     assert nest == hwgen.Nest(STEM, items, lanes={"x": 4})
+    assert "for x" not in hwgen.Nest(STEM, m=4, lanes={"x": 8}).text, "eight lanes do a row of six"
     assert hwgen.Nest(STEM, m=4).text.splitlines()[1] == "  for m in range(m, m + 4, 1):"
 
 
@@ -230,6 +231,30 @@ def test_pandas_is_asked_for_in_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(hwgen.InputError, match=r"to_frame: needs the package pandas \(pip install pandas\)"):
         network.to_frame()
+
+
+def test_several_sizes_are_a_curve_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[int, int, int]] = []
+
+    def curve(sizes: list[tuple[int, int, int]]) -> dict[str, bytes]:
+        drawn.extend(sizes)
+        return {"svg": b"", "png": b""}
+
+    monkeypatch.setattr("hwgen.report.size_curve.size_curve", curve)
+    other = hwgen.Layer(name="other", input_channels=8, output_channels=4, input_height=6, input_width=6, kernel=1)
+    plan = hwgen.schedule([STEM, other], buffer=["128", "512"])
+    plan.plot()
+    rows = plan.rows()
+    assert drawn == [
+        (
+            size,
+            *(
+                sum(int(str(row[key])) for row in rows if row["buffer_bytes"] == size)
+                for key in ("bytes", "bound_bytes")
+            ),
+        )
+        for size in (128, 512)
+    ]
 
 
 def test_a_chart_is_a_picture(tmp_path: Path) -> None:

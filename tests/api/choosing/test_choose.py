@@ -11,6 +11,7 @@ import hwgen
 from hwgen.api.choosing import request, selection, space, synthesis
 from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.lower.network.bound import NetworkBound
+from hwgen.model.area.estimate import EstimatedArea
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.synth.cells import Area
 from tests.cli.command_line import refused
@@ -103,6 +104,17 @@ def test_what_is_too_much_is_said(run: Run, model: Path, tmp_path: Path) -> None
     assert answer.status == 1
     assert "nothing does what is asked; the nearest is" in answer.out
     assert not (tmp_path / "chosen" / "chosen.yaml").exists()
+
+
+def test_every_hwc_of_a_cluster_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = {"hwc": Area(luts=1000), "cluster": Area(luts=10)}
+    monkeypatch.setattr(synthesis, "areas", lambda verilog, top, **_: {"": parts[top]})
+    monkeypatch.setattr(synthesis, "clock", lambda verilog, top, **_: SimpleNamespace(clock_mhz=50.0))
+    for name in ("generated", "generated_cluster"):
+        monkeypatch.setattr(synthesis, name, lambda _: "")
+    found = synthesis.synthesised(hwgen.hardware("cluster_64_vector"), EstimatedArea(2005, 0, 0, 0, 100.0))
+    assert found.area.luts == 4010
+    assert found.errors == {"lut4": -0.5, "mhz": 1.0}
 
 
 def test_what_is_chosen_is_synthesised(
