@@ -264,7 +264,16 @@ class _Writer:
         return VectorPhases(self._cluster, tuple(phases), self._tables, tuple(self._jobs))
 
     def _beside(self, tasks: Sequence[Task], begin: list[Phase], tables: int) -> list[Phase]:
-        """The phases of all tasks after these: of copies beside the others, where there is room for both."""
+        """The phases of all tasks after these: of copies beside the others, where there is room for both; copies in
+        strips take turns."""
+        share = self._size // len(tasks) // self._word * self._word
+        if self._strips and all(map(_passes, tasks)) and self._fits(tasks, share):
+            rooms = [(self._base + number * share, share) for number in range(len(tasks))]
+            return list(
+                interleaved(
+                    [self._tasks([task], begin, tables, room) for task, room in zip(tasks, rooms, strict=True)]
+                )
+            )
         copies = [task for task in tasks if _passes(task)]
         others = [task for task in tasks if not _passes(task)]
         least = self._size // BESIDE // self._word * self._word

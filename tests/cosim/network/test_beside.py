@@ -107,15 +107,17 @@ def test_what_is_read_has_been_stored(tmp_path: Path) -> None:
 
 def test_planes_in_another_order_are_copied(tmp_path: Path) -> None:
     """A channel shuffle, which no host has in the middle of a network."""
-    rng, draft = np.random.default_rng(9), Draft([1, 3, 10, 9])
+    rng, draft = np.random.default_rng(9), Draft([1, 3, 30, 26])
     weights = [draft.weights(rng.integers(-127, 128, shape), 0.01) for shape in ((12, 3, 3, 3), (5, 12, 1, 1))]
     made = draft.both(draft.node("Conv", draft.both("x", 0.03, 110), weights[0], pads=[1] * 4), 0.05, 100)
-    apart = draft.node("Reshape", made, draft.constant([1, 3, 4, 10, 9], np.int64))
+    apart = draft.node("Reshape", made, draft.constant([1, 3, 4, 30, 26], np.int64))
     turned = draft.node("Transpose", apart, perm=[0, 2, 1, 3, 4])
-    mixed = draft.node("Reshape", turned, draft.constant([1, 12, 10, 9], np.int64))
+    mixed = draft.node("Reshape", turned, draft.constant([1, 12, 30, 26], np.int64))
     last = draft.node("Conv", draft.both(mixed, 0.05, 100), weights[1])
     graph = read_quantised(draft.write(tmp_path / "x.onnx", draft.both(last, 0.2, 100), None))
     plan = plan_cluster(graph, machine())
     assert [layer.node.label for layer in plan.layers] == ["conv", "move (Transpose)", "conv"]
     assert len(plan.stretches) == 1
+    (moved,) = (layer.part.program for layer in plan.layers if isinstance(layer.part, VectorPart))
+    assert len(moved.early) > len(moved.commands)
     ran(graph, plan)
