@@ -65,8 +65,12 @@ def _beside(
 ) -> tuple[LayerPart, VectorPart] | None:
     """Both, the node in strips, or as it wants to be; None if it has no room, or nothing of it is early."""
     before, cluster = layer.program, part.program.cluster
-    base = aligned(max(before.placement.size, before.placement.W.end), cluster.vector_shape.word_bytes)
-    room = (base, int((top - base) * ROOM))
+    weights, used = before.placement.W, before.placement.size
+    apart = weights.start >= used  # they were loaded early, and may be anywhere above the rest
+    gaps = [(used, weights.start), (weights.end, top)] if apart else [(used, top)]
+    begin, end = max(gaps, key=lambda gap: gap[1] - gap[0])
+    base = aligned(begin, cluster.vector_shape.word_bytes)
+    room = (base, int((end - base) * ROOM))
     output = before.layout.output
     try:
         phases = vector_phases(
