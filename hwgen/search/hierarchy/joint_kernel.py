@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.model.compiled import njit
+from hwgen.model.compiled import borrowing, njit
 
 __all__ = ["Sequence", "ascend"]
 
@@ -56,7 +56,7 @@ class Sequence(NamedTuple):
     cuts: Floats
 
 
-@njit(cache=True)
+@borrowing
 def _chain(f, number, last, low, high, best, came, chain):  # type: ignore[no-untyped-def]
     """The least sum of ``f[marker, class]`` over steps that do not ascend; ``chain`` gets their classes."""
     for at in range(number):
@@ -84,7 +84,7 @@ def _chain(f, number, last, low, high, best, came, chain):  # type: ignore[no-un
     return value + f[number, last]
 
 
-@njit(cache=True)
+@borrowing
 def _plain(t, axis, w, v, f):  # type: ignore[no-untyped-def]
     """Fill ``f`` for images (W gains), output channels (I) or channels (O)."""
     gains = 1 if axis == 0 else 0 if axis == 1 else 2
@@ -100,7 +100,7 @@ def _plain(t, axis, w, v, f):  # type: ignore[no-untyped-def]
     f[len(t.operands), t.classes[axis] - 1] = 0.0
 
 
-@njit(cache=True)
+@borrowing
 def _lines(t, line, w, v, whole, slides, kernel_slides, f):  # type: ignore[no-untyped-def]
     """Fill ``f`` for rows or columns; the kernel is whole outside the first ``whole`` markers."""
     number, axis = len(t.operands), 3 + line
@@ -115,12 +115,12 @@ def _lines(t, line, w, v, whole, slides, kernel_slides, f):  # type: ignore[no-u
         if own == 1:
             for one in range(last):
                 f[at, one] += w[at] * t.ranges[axis, one]
-            f[at, :last] += v[at] * t.taps[line, cut]
+                f[at, one] += v[at] * t.taps[line, cut]
         elif own == 2:
             for one in range(last):
                 f[at, one] += v[at] * t.least[axis, one]
-            if cut:
-                f[at, :last] += w[at] * t.cuts[line]
+                if cut:
+                    f[at, one] += w[at] * t.cuts[line]
         else:
             to, of = at, cut
             if slides[at] != 1 - line:
@@ -139,7 +139,7 @@ def _lines(t, line, w, v, whole, slides, kernel_slides, f):  # type: ignore[no-u
     return nth
 
 
-@njit(cache=True)
+@borrowing
 def _least_lines(t, line, w, v, wholes, slides, low, high, f, best, came, chain, chosen, whole_of):  # type: ignore[no-untyped-def]
     """The least of rows or columns over all steps and all places where the kernel is cut."""
     number, axis, least = len(t.operands), 3 + line, np.inf

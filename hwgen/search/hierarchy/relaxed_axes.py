@@ -183,12 +183,23 @@ def _unbeaten(rows: Floats) -> Floats:
     rows = np.unique(rows, axis=0)
     rows = rows[np.argsort(np.log(np.maximum(rows, 0.5)).sum(axis=1), kind="stable")]
     kept = np.ones(len(rows), np.bool_)
+    _strike_out(rows, kept)
+    return np.ascontiguousarray(rows[kept])
+
+
+@njit(cache=True)
+def _strike_out(rows, kept):  # type: ignore[no-untyped-def]
+    """Clear ``kept`` of the rows that a kept one equals or undercuts in every factor."""
     for number in range(len(rows)):
         if kept[number]:
-            beaten = (rows[number] <= rows).all(axis=1)
-            beaten[number] = False
-            kept &= ~beaten
-    return np.ascontiguousarray(rows[kept])
+            for other in range(len(rows)):
+                if kept[other] and other != number:
+                    beaten = True
+                    for factor in range(rows.shape[1]):
+                        if rows[number, factor] > rows[other, factor]:
+                            beaten = False
+                            break
+                    kept[other] = not beaten
 
 
 # --- branch and bound ---
