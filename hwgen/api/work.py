@@ -40,6 +40,7 @@ __all__ = [
     "balance_of",
     "best_schedules",
     "cluster_slack",
+    "default_objective",
     "fitted_works",
     "left_out",
     "of_size",
@@ -118,7 +119,7 @@ def work_of(
             if is_given(value):
                 raise InputError(f"{option}: expected with a layer set, not with schedules")
         return _given_works(workload, given)
-    allowed = slack_of(objective or "balanced", slack)
+    allowed = slack_of(objective or ("balanced" if given is None else default_objective(slack)), slack)
     network: NetworkLike = workload if is_network(workload) else _names(workload)[0]
     coverage = covered(network, partial=partial)
     if given is not None and given.cluster is not None and not alone:
@@ -143,6 +144,14 @@ def work_of(
     found = best_schedules(coverage.layers, sizes, machine, slack=allowed)
     schedules = tuple(result.schedule for result in found)
     return [Work(schedules, machine, coverage=coverage, balance=balance_of(found))]
+
+
+def default_objective(slack: float | None, *, demanded: bool = False) -> SetObjective:
+    """The objective on given hardware where none is named: cycles, unless a slack asks for the balanced one.
+
+    ``demanded`` : a utilisation is.
+    """
+    return "cycles" if slack is None and not demanded else "balanced"
 
 
 def slack_of(objective: str, slack: float | None) -> float | None:

@@ -14,7 +14,16 @@ from hwgen.api.scheduling.clusters import ClusterPlan, energy_cost, plan_on_clus
 from hwgen.api.scheduling.hierarchies import plan_on_hierarchy
 from hwgen.api.scheduling.plan import Plan
 from hwgen.api.session import call
-from hwgen.api.work import SHARED, balance_of, best_schedules, cluster_slack, of_size, one_for_all, slack_of
+from hwgen.api.work import (
+    SHARED,
+    balance_of,
+    best_schedules,
+    cluster_slack,
+    default_objective,
+    of_size,
+    one_for_all,
+    slack_of,
+)
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -93,8 +102,9 @@ class ScheduleRequest:
         demand = self.min_utilisation
         if demand is not None and not 0 <= demand <= 1:
             raise InputError(f"--min-utilisation: expected 0 to 1, got {demand:g}")
-        goal = _cluster_objective(self.objective)
-        demanded = "--min-utilisation" if demand is not None else self.objective or "balanced"
+        named = self.objective or default_objective(self.slack, demanded=demand is not None)
+        goal = _cluster_objective(named)
+        demanded = "--min-utilisation" if demand is not None else named
         near = cluster_slack(slack_of(demanded, self.slack))
         if self.objective == "balanced" and demand is not None:
             raise InputError("--min-utilisation: expected without --objective balanced")
@@ -107,7 +117,10 @@ class ScheduleRequest:
 
     def _of_sizes(self, given: Hardware | None, coverage: Coverage, sizes: list[int]) -> Plan:
         """The plan of some buffer sizes, on one memory level."""
-        goal = _one_level_objective(self.objective, on_hardware=given is not None or self.shared)
+        named = self.objective
+        if named is None and given is not None:
+            named = default_objective(self.slack)
+        goal = _one_level_objective(named, on_hardware=given is not None or self.shared)
         if self.energy is not None:
             raise InputError("--energy: expected with the hardware of a cluster and --objective energy")
         if not sizes:
