@@ -60,8 +60,8 @@ ObjectiveOption = Annotated[
     SetObjective | None,
     typer.Option(
         "--objective",
-        help="For a SET: balanced, the default: the fewest cycles within the slack of the least traffic; traffic: "
-        "the least traffic; cycles: the fewest cycles, whatever is moved. On a cluster traffic is that at the DRAM.",
+        help="For a SET: cycles, the default with --hardware: the fewest, whatever is moved; balanced, the default "
+        "without: the fewest within the slack of the least traffic; traffic: the least. On a cluster at the DRAM.",
     ),
 ]
 SlackOption = Annotated[

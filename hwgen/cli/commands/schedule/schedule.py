@@ -28,10 +28,10 @@ Goal = Annotated[
     typer.Option(
         "--objective",
         metavar=f"[{'|'.join(OBJECTIVES)}|LEVEL]",
-        help="What to have least of. On an HWC balanced by default: the fewest cycles within the slack of the least "
-        "traffic; cycles: the fewest, whatever is moved; without hardware traffic, or with-bias: with the biases, "
-        "none of which is kept. On a cluster the same at the DRAM, or dram-bytes, dram-time, energy, or cycles. On a "
-        "hierarchy energy, or a level's bytes.",
+        help="What to have least of. On hardware cycles by default: the fewest, whatever is moved; balanced (the "
+        "default with --shared): the fewest within the slack of the least traffic; without hardware traffic, or "
+        "with-bias: with the biases, none of which is kept. On a cluster traffic is at the DRAM; or dram-bytes, "
+        "dram-time, energy. On a hierarchy energy, or a level's bytes.",
     ),
 ]
 Folder = Annotated[
@@ -101,10 +101,10 @@ def schedule(
 
     The result is proven: nothing of that space is left out. With --min-utilisation: schedules and HWCs of little
     traffic whose mean utilisation meets the demand, by estimated cycles. With the hardware of a cluster: schedules of
-    two memory levels and the one cluster that runs them all, of fewest cycles within 1 % of the least bytes of the
-    DRAM; or with --objective of the least bytes or time of the DRAM, or the least energy, and then the fewest bytes
-    at the TCDM. That search is bounded; it says where it may have left out something better. With --hierarchy:
-    schedules of least energy, or least bytes of a level, on memories of any depth, each with a proven lower bound.
+    two memory levels and the one cluster that runs them all, of the fewest cycles; or with --objective of the least
+    bytes or time of the DRAM, or the least energy, and then the fewest bytes at the TCDM. That search is bounded; it
+    says where it may have left out something better. With --hierarchy: schedules of least energy, or least bytes of a
+    level, on memories of any depth, each with a proven lower bound.
     """
     plan = ScheduleRequest(
         network=name, buffer=buffer, hardware=hardware, hierarchy=hierarchy, fills=fills, partial=partial,
