@@ -48,9 +48,9 @@ def _chosen(name: str, model: Path, budget: Budget) -> tuple[Planned, bool]:
     started = time.perf_counter()
     choice: Choice = ChooseRequest(model=model, budget=budget).answer()
     seconds = time.perf_counter() - started
-    one = choice.chosen or choice.nearest
+    one = choice.best or choice.nearest
     off = abs(one.measured / one.cycles - 1) if one.measured else 1.0
-    met = choice.chosen is not None and seconds <= SECONDS and off <= MOST_ERROR
+    met = choice.best is not None and seconds <= SECONDS and off <= MOST_ERROR
     print(
         f"  {name}, {_asked(budget)}: {one.candidate.hardware.name}, {one.candidate.area.lut4:,} LUT4 (estimated), "
         f"{one.cycles:,} cycles planned, {one.measured or 0:,} measured ({off:.2%} apart), "

@@ -54,7 +54,7 @@ class Choice(Answer):
     -------
     model, network : its file, and its name.
     budget : what was asked for.
-    chosen : None where nothing that was planned does what is asked.
+    best : the chosen one; None where nothing that was planned does what is asked.
     nearest : the one of the most images a second.
     front : those that no other one undercuts in LUTs and in time, the smallest first.
     plans : what was planned.
@@ -68,7 +68,7 @@ class Choice(Answer):
     model: Path
     network: str
     budget: Budget
-    chosen: Planned | None
+    best: Planned | None
     nearest: Planned
     front: tuple[Planned, ...]
     plans: tuple[Planned, ...]
@@ -82,16 +82,16 @@ class Choice(Answer):
     @property
     def shortfalls(self) -> list[str]:
         """What was asked for and, after synthesis, is not so, a line each."""
-        if self.synthesised is None or self.chosen is None:
+        if self.synthesised is None or self.best is None:
             return []
-        return self.synthesised.shortfalls(self.chosen, self.budget)
+        return self.synthesised.shortfalls(self.best, self.budget)
 
     @property
     def hardware(self) -> Hardware:
         """The hardware that is chosen; raises `InputError` where there is none."""
-        if self.chosen is None:
+        if self.best is None:
             raise InputError(self.summary())
-        return self.chosen.candidate.hardware
+        return self.best.candidate.hardware
 
     @property
     def planned(self) -> int:
@@ -115,19 +115,21 @@ class Choice(Answer):
         return choice_page(title, summary, self._plan_rows(), cloud, asked_lines(self.budget), COLUMNS)
 
     def _plan_rows(self) -> list[dict[str, Any]]:
-        return plan_rows(self.plans, self.front, self.chosen, self.budget)
+        return plan_rows(self.plans, self.front, self.best, self.budget)
 
     def document(self) -> dict[str, Any]:
         """The document that ``hwgen choose --json`` prints."""
         return {
             "network": self.network,
             "asked": self.budget.document(),
-            "chosen": None if self.chosen is None else self.chosen.candidate.hardware.name,
+            "best": None if self.best is None else self._row(self.best),
             "nearest": self.nearest.candidate.hardware.name,
+            "limit": self.limit,
             "candidates": self.candidates,
-            "planned": self.planned,
+            "tried": self.planned + self.refused,
             "refused": self.refused,
             "in_question": self.in_question,
+            "confirmed": self._confirmed(),
             "synthesised": None if self.synthesised is None else self.synthesised.document(),
             "shortfalls": self.shortfalls,
             "front": self.rows(),
@@ -136,19 +138,45 @@ class Choice(Answer):
     def rows(self) -> list[dict[str, object]]:
         """One row for each hardware of the front, and the chosen one if it is not there."""
         shown = list(self.front)
-        if self.chosen is not None and self.chosen not in shown:
-            shown.append(self.chosen)
-        return [_row(one, self.budget) for one in sorted(shown, key=lambda one: one.candidate.area.lut4)]
+        if self.best is not None and self.best not in shown:
+            shown.append(self.best)
+        return [self._row(one) for one in sorted(shown, key=lambda one: one.candidate.area.lut4)]
+
+    @property
+    def limit(self) -> str | None:
+        """Why what is asked cannot be had; None where it can."""
+        if self.best is not None or self.budget.fps is None:
+            return None
+        rate = self.nearest.images_a_second(self.budget)
+        return f"--fps: {self.budget.fps:g} images a second; the fastest that was found makes {rate:,.1f}"
+
+    def _confirmed(self) -> dict[str, object] | None:
+        """What was not predicted of the chosen one, or estimated, but measured: a run that fails chooses nothing."""
+        if self.best is None or (self.best.measured is None and self.synthesised is None):
+            return None
+        ran, made = self.best.measured is not None, self.synthesised
+        return {
+            "cycles": self.best.measured,
+            "luts": None if made is None else made.area.lut4_equivalents,
+            "clock_mhz": None if made is None else made.mhz,
+            "equal": True if ran else None,
+            "exact": True if ran else None,
+        }
+
+    def _row(self, one: Planned) -> dict[str, object]:
+        name = one.candidate.hardware.name
+        file = CHOSEN if one is self.best else f"{FRONT}/{name}.yaml"
+        return {"file": None if self.folder is None else str(self.folder / file), **_row(one, self.budget)}
 
     def summary(self) -> str:
         """The hardware, and what it makes; or what comes the nearest."""
-        one = self.chosen or self.nearest
+        one = self.best or self.nearest
         area, rate = one.candidate.area, f"{one.images_a_second(self.budget):,.1f} images a second"
         made = (
             f"{one.candidate.hardware.name}: {rate} at {self.budget.clock(one.candidate):.3g} MHz, "
             f"{area.lut4:,} LUT4 (estimated)"
         )
-        return f"Network {self.network}: {'' if self.chosen else 'nothing does what is asked; the nearest is '}{made}"
+        return f"Network {self.network}: {'' if self.best else 'nothing does what is asked; the nearest is '}{made}"
 
 
 def _row(one: Planned, budget: Budget) -> dict[str, object]:
@@ -158,15 +186,15 @@ def _row(one: Planned, budget: Budget) -> dict[str, object]:
     return {
         "hardware": hardware.name,
         "multipliers": hardware.cluster.hwcs * hardware.shape.product,
-        "lut4_estimated": area.lut4,
-        "dsps_estimated": area.dsps,
-        "brams_estimated": area.block_rams,
-        "mhz_estimated": area.mhz,
+        "luts": area.lut4,
+        "dsps": area.dsps,
+        "brams": area.block_rams,
+        "mhz": area.mhz,
         "bound": candidate.bound,
         "cycles": one.cycles,
         "measured_cycles": one.measured,
         "expected_cycles": round(one.expected),
-        "images_a_second": one.images_a_second(budget),
+        "fps": one.images_a_second(budget),
         "bytes": one.bytes,
         "energy": one.energy,
         "on_the_host": one.host,
@@ -307,8 +335,8 @@ class ChooseRequest:
         for one in choice.front:
             hardware = one.candidate.hardware
             write_atomically(self.output / FRONT / f"{hardware.name}.yaml", dump_yaml(hardware.as_data()))
-        if choice.chosen is not None:
-            write_atomically(self.output / CHOSEN, dump_yaml(choice.chosen.candidate.hardware.as_data()))
+        if choice.best is not None:
+            write_atomically(self.output / CHOSEN, dump_yaml(choice.best.candidate.hardware.as_data()))
         write_atomically(self.output / DOCUMENT, json_text(choice.document()))
         write_atomically(self.output / PAGE, choice.page())
         for suffix in ("svg", "png"):

@@ -30,7 +30,7 @@ NOISE = 0.02
 """The part by which plans are guessed to miss such a product."""
 HOPE, WAITS_HOPE = 2.0, 1.0
 """The standard deviations by which a plan, and waits, are hoped to be less than they are guessed to be."""
-WAITS, WAITS_OF_A_BANK = 0.03, 0.4
+WAITS, WAITS_OF_A_BANK = 0.005, 0.04
 """What a run is guessed to take beyond the plan before there is any: as a logarithm, and for each HWC a bank."""
 FAILED = 4.0
 """What a candidate that does not run the network counts as, in parts of its bound."""

@@ -63,4 +63,4 @@ def choose(
         print_json(found.document())
     else:
         print_choice(found)
-    return 0 if found.chosen is not None and not found.shortfalls else 1
+    return 0 if found.best is not None and not found.shortfalls else 1

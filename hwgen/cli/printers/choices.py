@@ -13,18 +13,18 @@ __all__ = ["print_choice"]
 
 def print_choice(found: Choice) -> None:
     """Print what no other one undercuts, the choice, and what to do with it."""
-    chosen = None if found.chosen is None else found.chosen.candidate.hardware.name
+    chosen = None if found.best is None else found.best.candidate.hardware.name
     rows = [
         [
             f"{row['hardware']}{' *' if row['hardware'] == chosen else ''}",
-            rounded_rate(float(str(row["images_a_second"]))),
-            row["lut4_estimated"],
+            rounded_rate(float(str(row["fps"]))),
+            row["luts"],
             row["cycles"],
             row["measured_cycles"] if row["measured_cycles"] is not None else "",
             row["multipliers"],
-            row["dsps_estimated"],
-            row["brams_estimated"],
-            round(found.budget.mhz or float(str(row["mhz_estimated"]))),
+            row["dsps"],
+            row["brams"],
+            round(found.budget.mhz or float(str(row["mhz"]))),
             float(str(row["energy"])) / 1e6,
             row["bytes"],
         ]
