@@ -26,7 +26,8 @@ def test_schedules_for_a_cluster(run: Run, tmp_path: Path) -> None:
     cluster = Cluster(hwcs=2, tcdm=1 << 16, dram=Dram(row_bytes=256))
     save_hardware(Hardware(name="few", order=ORDER, budget=1 << 16, cluster=cluster), hardware)
     folder = tmp_path / "found"
-    answer = run("schedule", "lenet:C1", "--hardware", hardware, "-o", folder, "--json")
+    near = "--objective", "balanced"
+    answer = run("schedule", "lenet:C1", "--hardware", hardware, *near, "-o", folder, "--json")
     assert (answer.status, answer.err) == (0, "")
     entries = answer.json["schedules"]
     assert [entry["layer"] for entry in entries] == ["C1"]
@@ -40,7 +41,7 @@ def test_schedules_for_a_cluster(run: Run, tmp_path: Path) -> None:
         assert entry["counts"] == predicted["counts"]  # with the program, and rows of this DRAM
         assert entry["counts"]["dram"]["P"]["read"]["bytes"] > 0
         assert entry["need"] == place(schedule).size <= 1 << 16
-    table = run("schedule", "lenet:C1", "--hardware", hardware)
+    table = run("schedule", "lenet:C1", "--hardware", hardware, *near)
     assert "Schedules of fewest cycles within 1 % of the least DRAM bytes" in table.out
     assert "fewest DRAM bytes" in table.out
     (least,) = run("schedule", "lenet:C1", "--hardware", hardware, "--objective", "traffic", "--json").json[
@@ -177,6 +178,9 @@ def test_objectives_on_a_cluster(run: Run, tmp_path: Path) -> None:
     found = {}
     for name, options in {
         "traffic": ["--objective", "traffic"],
+        "balanced": ["--objective", "balanced"],
+        "slack": ["--traffic-slack", "0.01"],
+        "cycles": ["--objective", "cycles"],
         "default": [],
         "wide": ["--objective", "balanced", "--traffic-slack", "0.5"],
     }.items():
@@ -184,9 +188,13 @@ def test_objectives_on_a_cluster(run: Run, tmp_path: Path) -> None:
         assert answer.status == 0
         found[name] = answer.json["schedules"][0]
     least = found["traffic"]["total_bytes"]
-    assert least <= found["default"]["total_bytes"] <= least * 1.01
+    assert least <= found["balanced"]["total_bytes"] <= least * 1.01
+    for one in found.values():
+        del one["seconds"]
+    assert found["slack"] == found["balanced"]
+    assert found["default"] == found["cycles"] != found["balanced"]
     assert least <= found["wide"]["total_bytes"] <= least * 1.5
-    busy = [found[name]["utilisation_in_cycles"] for name in ("default", "wide")]
+    busy = [found[name]["utilisation_in_cycles"] for name in ("balanced", "wide", "cycles")]
     assert busy == sorted(busy)
     answer = run("schedule", "lenet:C1", "--hardware", hardware, "--objective", "words")
     assert answer.status == 2
