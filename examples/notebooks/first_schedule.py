@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A first schedule
-# The loop nest of a layer that moves the fewest bytes through 1 KiB of buffers, and what that hardware then does.
+# The loop nest of a layer that takes the fewest cycles on hardware with 1 KiB of buffers, and what that then does.
 
 # %%
 import hwgen
