@@ -145,6 +145,7 @@ def test_figure_1_in_the_rtl(columns: int) -> None:
     assert cycles == predicted
 
 
+@pytest.mark.nightly
 def test_a_layer_in_the_rtl_under_both_premises(tmp_path: Path) -> None:
     """LeNet's first layer on two clusters of two HWCs: counts and outputs, cycles within 2 %; slower where each burst
     costs its CAS latency.
