@@ -197,7 +197,7 @@ def _table_bytes(task: Task, channels: int) -> int:
 
 
 def aligned(size: int, word: int) -> int:
-    """Bytes in whole words of so many bytes."""
+    """Bytes, rounded up to whole words."""
     return -(-size // word) * word
 
 

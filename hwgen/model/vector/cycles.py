@@ -81,7 +81,7 @@ def window_rows(job: VectorJob) -> list[int]:
 
 
 def _windows(job: VectorJob, size: int) -> int:
-    """Words of so many bytes that windows read."""
+    """How often windows read a word of ``size`` bytes."""
     columns = _columns(job)
     lanes = lanes_of(job.input, job.input_plane, job.input_pitch, job.channels, window_rows(job), size)
     return sum(number * _changes(columns, lane, size, afresh=job.kernel[0] > 1) for lane, number in lanes)
@@ -113,7 +113,7 @@ def _changes(columns: Ints, lane: int, size: int, *, afresh: bool) -> int:
 
 
 def _words(lane: int, elements: int, size: int) -> int:
-    """Words that so many bytes touch from this byte of a word on."""
+    """Words of ``size`` bytes that a run of ``elements`` touches, from byte ``lane`` of the first one on."""
     return (lane + elements - 1) // size + 1
 
 
