@@ -9,14 +9,14 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
-from hwgen.ir.network.kinds import Concatenation, Movement
+from hwgen.ir.network.kinds import Concatenation, Movement, Node
 from hwgen.lower.network.cluster_plan import is_for_vector, require_vector_node
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.lower.network.tables import with_tables
 from hwgen.model.cycle_bound import least_busy
 from hwgen.search.layer_forms import forms_of
 
-__all__ = ["NetworkBound", "bound_of_layer", "bound_of_vector_node"]
+__all__ = ["NetworkBound", "bound_of_layer", "computed_elements"]
 
 
 class NetworkBound:
@@ -29,8 +29,7 @@ class NetworkBound:
     """
 
     def __init__(self, graph: Graph) -> None:
-        found, _ = with_tables(graph)
-        graph = found if weighted(found) else graph
+        graph, _ = with_tables(graph)
         self._layers: list[tuple[Layer, bool]] = []
         taken: set[str] = set()
         for node in weighted(graph):
@@ -47,8 +46,7 @@ class NetworkBound:
                 except InputError:
                     continue
                 self.has_vector_nodes = True
-                if not isinstance(other, Concatenation | Movement):  # whose operands the DMA may copy
-                    self._computed += graph.tensors[other.output].elements
+                self._computed += computed_elements(other, graph.tensors[other.output].elements)
 
     @property
     def macs(self) -> int:
@@ -64,7 +62,7 @@ class NetworkBound:
             for layer, laid_out in self._layers
         )
         weights = sum(layer.weight_elements for layer, _ in self._layers)
-        computed = bound_of_vector_node(self._computed, cluster) if cluster.vector else 0
+        computed = self._computed // cluster.vector_elements if cluster.vector else 0
         return max(busy, computed, -(-weights // beat_bytes(cluster.axi_bits)))
 
 
@@ -77,9 +75,9 @@ def bound_of_layer(layer: Layer, lanes: Lanes, output_bytes: int, hwcs: int, *, 
     return -(-max(_least_busy(layer, lanes, laid_out), outputs) // hwcs)
 
 
-def bound_of_vector_node(elements: int, cluster: Cluster) -> int:
-    """Cycles that the vector unit takes at the least for the elements of a map."""
-    return elements // cluster.vector_elements
+def computed_elements(node: Node, elements: int) -> int:
+    """Elements of a node's output that the vector unit has to make: none of what the DMA may copy."""
+    return 0 if isinstance(node, Concatenation | Movement) else elements
 
 
 @lru_cache(maxsize=1 << 14)

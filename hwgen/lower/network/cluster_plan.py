@@ -36,7 +36,6 @@ from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.network.beside import beside
 from hwgen.lower.network.cluster_schedules import cluster_schedules
 from hwgen.lower.network.kept_schedules import KeptSchedules
-from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.order import NodeOrder, ordered, turns
 from hwgen.lower.network.parts import LayerPart, VectorPart
 from hwgen.lower.network.program import NetworkProgram
@@ -220,11 +219,9 @@ def plan_cluster(
 
 
 def _tabulated(graph: Graph, hardware: Hardware) -> tuple[Graph, Mapping[str, tuple[str, ...]]]:
-    """`with_tables`, where the cluster has a vector unit, and layers with weights besides."""
-    if hardware.cluster is None or not hardware.cluster.vector:
-        return graph, {}
-    found, stands_for = with_tables(graph)
-    return (found, stands_for) if weighted(found) else (graph, {})
+    """`with_tables`, where the cluster has a vector unit."""
+    has_one = hardware.cluster is not None and hardware.cluster.vector
+    return with_tables(graph) if has_one else (graph, {})
 
 
 def _require_one_cluster(hardware: Hardware) -> None:

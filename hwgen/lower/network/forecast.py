@@ -6,8 +6,7 @@ from typing import Any
 
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.ir.network.kinds import Concatenation
-from hwgen.lower.network.bound import bound_of_layer, bound_of_vector_node
+from hwgen.lower.network.bound import bound_of_layer, computed_elements
 from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan, Stretch
 from hwgen.lower.network.hwc_plan import PlannedLayer
 from hwgen.lower.network.parts import LayerPart
@@ -100,8 +99,9 @@ def _bound(layer: ClusterLayer, hardware: Hardware) -> int:
     if isinstance(part, LayerPart):
         shape = part.program.schedule.layer.of_network
         return bound_of_layer(shape, hardware.shape, hardware.ports.output_bytes, cluster.hwcs)
-    elsewhere = isinstance(layer.node, Concatenation) or part.early is not None
-    return 0 if elsewhere else bound_of_vector_node(part.target.elements, cluster)
+    if part.early is not None:
+        return 0
+    return computed_elements(layer.node, part.target.elements) // cluster.vector_elements
 
 
 def forecast_of_layers(layers: Sequence[PlannedLayer], hardware: Hardware) -> Forecast:

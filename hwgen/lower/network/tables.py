@@ -18,6 +18,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Addition, Convolution, Lookup, Node, Window
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.requantisation import TABLE_ENTRIES
+from hwgen.lower.network.layers import weighted
 
 __all__ = ["LEAST_PLANE", "with_tables"]
 
@@ -31,7 +32,8 @@ def with_tables(graph: Graph) -> tuple[Graph, Mapping[str, tuple[str, ...]]]:
     """The graph with such chains as tables, and the names of the nodes that each table stands for, by its name.
 
     A chain has a node that only a vector unit runs, so that there are fewer passes over the map and none that it had
-    not; and maps of `LEAST_PLANE` elements. Its last tensor is the table's; the others are not made.
+    not; and maps of `LEAST_PLANE` elements. Its last tensor is the table's; the others are not made. There are none
+    where nothing with weights would be left.
     """
     chains = {chain[-1].name: chain for chain in _chains(graph)}
     inner = {node.name for chain in chains.values() for node in chain[:-1]}
@@ -41,7 +43,8 @@ def with_tables(graph: Graph) -> tuple[Graph, Mapping[str, tuple[str, ...]]]:
         if node.name not in inner
     ]
     stands_for = {name: tuple(node.name for node in chain) for name, chain in chains.items()}
-    return replace(graph, nodes=tuple(nodes)), stands_for
+    found = replace(graph, nodes=tuple(nodes))
+    return (found, stands_for) if weighted(found) else (graph, {})
 
 
 def _chains(graph: Graph) -> Iterator[list[Node]]:

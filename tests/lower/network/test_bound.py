@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hwgen.arch.dram import Dram
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.lower.network.forecast import forecast_of
 from hwgen.lower.network.placement import possible_placement
 from hwgen.readers.integers.reader import read_quantised
 from tests.random.quantised import quantised_model, random_model
@@ -30,5 +30,7 @@ def test_no_plan_goes_below_it(tmp_path: Path, seed: int, elements: int) -> None
     graph = read_quantised(tmp_path / "x.onnx")
     plan = plan_cluster(graph, hardware, resident=True)
     assert plan.here == possible_placement(graph).here
-    took = sum(stretch.program.times(Dram()).total for stretch in plan.stretches)
+    each = [forecast_of(plan, stretch) for stretch in plan.stretches]
+    assert all(0 <= node.bound <= node.cycles for one in each for node in one.nodes)
+    took = sum(one.cycles for one in each)
     assert 0 < NetworkBound(graph).cycles(hardware) < took
