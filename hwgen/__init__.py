@@ -11,6 +11,7 @@ checked hardware it is one way, and every call is a part of it::
     answer = hwgen.run("model.onnx", picture, hw)        # a quantised network: answer.outputs, answer.exact
     hwgen.choose("model.onnx", fps=30, mhz=80).hardware  # the smallest cluster that reaches them
     hwgen.generate(plan, "rtl_out/mine")                 # the Verilog, registers, a driver, programs
+    hwgen.sweep(network, buffer=["512", "1KiB"])         # many sizes and shapes, each in the RTL
 """
 
 from importlib import import_module
@@ -36,31 +37,33 @@ if TYPE_CHECKING:
     from hwgen.api.running import run as run
     from hwgen.api.scheduling.plan import Plan as Plan
     from hwgen.api.scheduling.request import schedule as schedule
+    from hwgen.studies.sweep.study import sweep as sweep
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    "Difference": "results",
-    "Hardware": "names",
-    "InputError": "names",
-    "Layer": "names",
-    "Nest": "nests",
-    "Network": "networks",
-    "Plan": "scheduling.plan",
-    "ToolError": "names",
-    "choose": "choosing.request",
-    "cosim": "cosimulation",
-    "doctor": "installation",
-    "forecast": "forecasts",
-    "generate": "generation.request",
-    "hardware": "machines",
-    "load": "networks",
-    "predict": "predictions",
-    "progress": "progress",
-    "run": "running",
-    "schedule": "scheduling.request",
+    "Difference": "api.results",
+    "Hardware": "api.names",
+    "InputError": "api.names",
+    "Layer": "api.names",
+    "Nest": "api.nests",
+    "Network": "api.networks",
+    "Plan": "api.scheduling.plan",
+    "ToolError": "api.names",
+    "choose": "api.choosing.request",
+    "cosim": "api.cosimulation",
+    "doctor": "api.installation",
+    "forecast": "api.forecasts",
+    "generate": "api.generation.request",
+    "hardware": "api.machines",
+    "load": "api.networks",
+    "predict": "api.predictions",
+    "progress": "api.progress",
+    "run": "api.running",
+    "schedule": "api.scheduling.request",
+    "sweep": "studies.sweep.study",
 }
-"""The module in `hwgen.api` of each name."""
+"""The module of each name, in `hwgen`."""
 
 __all__ = [
     "Difference",
@@ -82,13 +85,19 @@ __all__ = [
     "progress",
     "run",
     "schedule",
+    "sweep",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'hwgen' has no attribute {name!r}")
-    found: object = getattr(import_module(f"hwgen.api.{_MODULES[name]}"), name)
+    try:
+        found: object = getattr(import_module(f"hwgen.{_MODULES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "hwgen.studies":
+            raise
+        raise AttributeError(f"hwgen.{name}: needs hwgen.studies, which is not installed") from None
     globals()[name] = found
     return found
 

@@ -30,6 +30,7 @@ from hwgen.search.hwc.shared import Shared
 from hwgen.search.objectives.of_cluster import CYCLES
 
 __all__ = [
+    "MOST_SLACK",
     "PER_LAYER",
     "SHARED",
     "TRAFFIC_SLACK",
@@ -53,6 +54,8 @@ __all__ = [
 DEFAULT_BUDGET = 1024
 SHARED, PER_LAYER = "shared", "per_layer"
 """Names of the HWC that `one_for_all` finds, and of those that are made for one layer each."""
+MOST_SLACK = 10.0
+"""The largest slack that may be asked for."""
 SetObjective = Literal["balanced", "cycles", "traffic"]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hwgen.api.work import TRAFFIC_SLACK, Balance, SetObjective, Work
+from hwgen.api.work import MOST_SLACK, TRAFFIC_SLACK, Balance, SetObjective, Work
 from hwgen.cli.coverage import tell_activations
 from hwgen.cli.jobs import hardware_names, hierarchy_names, set_names
 
@@ -55,7 +55,6 @@ HierarchyOption = Annotated[
 FillsOption = Annotated[
     bool, typer.Option("--fills", help="With --hierarchy: energy of the writes into the level that receives, too.")
 ]
-MOST_SLACK = 10.0
 ObjectiveOption = Annotated[
     SetObjective | None,
     typer.Option(

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import hwgen
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
@@ -13,6 +15,9 @@ ANNEXES = {"papers": ["paper"], "studies": ["sweep", "report", "regress", "regre
 """Rooms that may be missing, with commands that are in them."""
 WITHOUT = "import hwgen, sys; hwgen.__path__[:] = [sys.argv.pop(1)]; from hwgen.cli import main; main()"
 MODEL = Path(__file__).parents[1] / "cli" / "networks" / "cases" / "3x3_s5.onnx"
+
+
+NAME = "import hwgen, sys; hwgen.__path__[:] = [sys.argv.pop(1)]; print(hasattr(hwgen, 'sweep')); hwgen.sweep"
 
 
 def without_annexes(rooms: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -27,12 +32,24 @@ def works(rooms: Path, *arguments: str) -> None:
     assert (found.returncode, "Traceback" in found.stderr) == (0, False), found.stderr
 
 
-def test_hwgen_works_without_studies_and_papers(tmp_path: Path) -> None:
+@pytest.fixture
+def rooms(tmp_path: Path) -> Path:
+    """The package without the annexes."""
     rooms = tmp_path / "hwgen"
     rooms.mkdir()
     for room in Path(hwgen.__path__[0]).iterdir():
         if room.name not in ANNEXES:
             (rooms / room.name).symlink_to(room)
+    return rooms
+
+
+def test_a_call_of_an_annex_says_what_is_missing(rooms: Path) -> None:
+    asked = subprocess.run([sys.executable, "-c", NAME, str(rooms)], capture_output=True, text=True, check=False)
+    assert asked.stdout == "False\n"
+    assert asked.stderr.endswith("AttributeError: hwgen.sweep: needs hwgen.studies, which is not installed\n")
+
+
+def test_hwgen_works_without_studies_and_papers(rooms: Path, tmp_path: Path) -> None:
     table, found, made, scaled = (tmp_path / name for name in ("set.yaml", "found", "made", "scaled.yaml"))
     machine = load_hardware(named_file("hardware", "m4c4_1KiB")).model_copy(update={"requantisation": "scaled"})
     save_hardware(machine, scaled)

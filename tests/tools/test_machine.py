@@ -80,7 +80,7 @@ def test_a_sweep_starts_as_many_workers_as_fit(run: Run, tmp_path: Path, monkeyp
         def run(self) -> None:
             raise InputError("no more of this")
 
-    monkeypatch.setattr("hwgen.studies.sweep.command.Sweep", Started)
+    monkeypatch.setattr("hwgen.studies.sweep.study.Sweep", Started)
     monkeypatch.setattr(jobs, "processors", lambda: 3)
     monkeypatch.setattr(jobs, "free_memory", lambda: None)
     sweep = ("sweep", "lenet:C1", "--buffer", "512", "--no-sim", "-o", tmp_path / "out", "-j", 100)

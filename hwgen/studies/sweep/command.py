@@ -1,18 +1,15 @@
-"""``hwgen sweep``: many points in hardware, on one machine or on a farm: HWCs, clusters, pipelines."""
+"""``hwgen sweep``: the call of `hwgen.sweep`, on one machine or on a farm, and depth-first points."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
-from hwgen.api.arguments import buffer_sizes, is_given, require_folder
-from hwgen.api.networks import covered
-from hwgen.cli.console import Json, printable
+from hwgen.api.arguments import is_given, require_folder
+from hwgen.cli.console import Json, print_json, printable
 from hwgen.cli.coverage import Partial
-from hwgen.ir.coverage import Coverage
+from hwgen.cli.stages import Lines
 from hwgen.ir.document import InputError
-from hwgen.studies.sweep.command_configurations import configurations, curve_sizes
 from hwgen.studies.sweep.command_depth_first import depth_first_question, sweep_depth_first
 from hwgen.studies.sweep.command_options import (
     Attempts,
@@ -48,11 +45,12 @@ from hwgen.studies.sweep.command_options import (
     TimeLimit,
     Walltime,
     WorkerLimit,
+    place_of,
 )
-from hwgen.studies.sweep.command_running import Running, place_of
-from hwgen.studies.sweep.command_tables import print_sweep
-from hwgen.studies.sweep.request import SYNTHESIS_SECONDS, Question
-from hwgen.studies.sweep.run import Sweep
+from hwgen.studies.sweep.command_tables import print_files, print_sweep
+from hwgen.studies.sweep.request import SYNTHESIS_SECONDS
+from hwgen.studies.sweep.running import Running
+from hwgen.studies.sweep.study import SweepRequest, set_name
 
 __all__ = ["sweep"]
 
@@ -110,47 +108,37 @@ def sweep(
     if synth_limit is not None and not synthesise:
         raise InputError("--synth-limit: expected with --synth")
     synthesis_seconds = SYNTHESIS_SECONDS if synth_limit is None else synth_limit
-    name = _set_name(layer_set)
     place = place_of(scheduler, farm, jobs, queue=queue, walltime=walltime, memory=job_memory,
                      patience=worker_limit, logs=output.resolve() / "logs")  # fmt: skip
-    running = Running(output, place, time_limit, attempts)
-    if depth_first:
-        asked = depth_first_question(
-            layer_set, name, own_set=_is_file(layer_set), memory=memory, macs=macs, dram=dram, resolution=resolution,
-            phases=phases, stalls=stalls,
-            simulate=simulate, synthesise=synthesise, synthesis_seconds=synthesis_seconds, seed=seed,
-        )  # fmt: skip
-        return sweep_depth_first(asked, running, as_json=as_json)
-    if buffers is None:
-        raise InputError("--buffer: expected sizes such as 512 or 1KiB,4KiB (with --depth-first: --memory)")
-    sizes = buffer_sizes(buffers)
-    wanted = configurations(
-        sizes, lanes=lanes, objective=objective, slack=slack, order=order, cluster=cluster, tcdm=tcdm,
-        hardware=hardware, per_layer=per_layer, hwce=hwce,
-    )  # fmt: skip
-    coverage = _covered(layer_set, partial=partial)
-    curves = curve_sizes(sizes) if cluster is None else ()
-    question = Question(
-        coverage.layers, tuple(wanted), scale or 1, simulate, synthesise, seed, synthesis_seconds=synthesis_seconds,
-        curve_sizes=curves, layer_set=name, own_set=_is_file(layer_set),
-    )  # fmt: skip
-    return _sweep_layers(question, running, coverage, as_json=as_json)
-
-
-def _sweep_layers(question: Question, running: Running, coverage: Coverage, *, as_json: bool) -> int:
-    """Run it and print it; the exit status."""
-    running.prepare(simulate=question.simulate)
-    outcome, tables = running.run(Sweep, question)
+    lines = Lines()
+    running = Running(
+        output=output, place=place, seconds=time_limit, attempts=attempts, tell=lines.tell, look=lines.look
+    )
+    try:
+        if depth_first:
+            name, own_set = set_name(layer_set)
+            asked = depth_first_question(
+                layer_set, name, own_set=own_set, memory=memory, macs=macs, dram=dram, resolution=resolution,
+                phases=phases, stalls=stalls,
+                simulate=simulate, synthesise=synthesise, synthesis_seconds=synthesis_seconds, seed=seed,
+            )  # fmt: skip
+            return sweep_depth_first(asked, running, as_json=as_json)
+        found = SweepRequest(
+            network=layer_set, hardware=hardware, buffer=buffers, lanes=lanes, objective=objective, slack=slack,
+            order=order, cluster=cluster, tcdm=tcdm, per_layer=per_layer, partial=partial, hwce=hwce,
+            simulate=simulate, synthesise=synthesise, synthesis_seconds=synthesis_seconds, scale=scale or 1,
+            seed=seed, running=running,
+        ).answer()  # fmt: skip
+    finally:
+        lines.clear()
     if as_json:
-        found = {"results": outcome.rows, "curves": outcome.curves, "left_out": coverage.as_json()}
-        running.print_document(outcome, question, found)
+        print_json(found.document())
     else:
-        print_sweep(outcome.rows, question.scale)
-        for row in outcome.wrong:
-            typer.echo(printable(f"{row['configuration']} {row['buffer_bytes']} {row['layer']}: {row['status']}: "
-                                 f"{row['reason']}"))  # fmt: skip
-        running.print_files("results", outcome.rows, tables.rows, "schedules")
-    return 1 if outcome.wrong else 0
+        print_sweep(found.results, found.question.scale)
+        for line in found.failures:
+            typer.echo(printable(line))
+        print_files(output, "results", len(found.results), found.kept, "schedules")
+    return 0 if found.passed else 1
 
 
 def _require_none(options: Mapping[str, object], *, depth_first: bool) -> None:
@@ -159,22 +147,3 @@ def _require_none(options: Mapping[str, object], *, depth_first: bool) -> None:
         if is_given(value):
             more = " (memory of each job of a farm: --job-memory)" if option == "--memory" else ""
             raise InputError(f"{option}: expected {'without' if depth_first else 'with'} --depth-first{more}")
-
-
-def _covered(name: str, *, partial: bool) -> Coverage:
-    coverage = covered(name, partial=partial)
-    names = [layer.name for layer in coverage.layers]
-    if len(set(names)) != len(names):
-        twice = next(one for one in names if names.count(one) > 1)
-        raise InputError(f"{name}: {twice}: expected layers with names of their own")
-    return coverage
-
-
-def _is_file(name: str) -> bool:
-    """Whether a set is a file, or some layers of one; else it is built in."""
-    return Path(name).is_file() or Path(name.rpartition(":")[0]).is_file()
-
-
-def _set_name(name: str) -> str:
-    """A built-in name, or that of a file, with the prefix of its layers."""
-    return re.sub(r"\.(ya?ml|onnx|tflite)(?=:|$)", "", Path(name).name, flags=re.IGNORECASE)

@@ -5,14 +5,15 @@ import typer
 from hwgen.api.arguments import buffer_sizes
 from hwgen.api.depth_first import dram_port
 from hwgen.cli.commands.depth_first import connected_network
-from hwgen.cli.console import printable
+from hwgen.cli.console import print_json, printable
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.lowering import MACS
 from hwgen.model.pipeline.graph import Graph
-from hwgen.studies.sweep.command_running import Running
-from hwgen.studies.sweep.command_tables import print_pipelines
+from hwgen.studies.sweep.command_tables import print_files, print_pipelines
 from hwgen.studies.sweep.depth_first.request import DepthFirstQuestion
 from hwgen.studies.sweep.depth_first.run import DepthFirstSweep
+from hwgen.studies.sweep.running import Running
+from hwgen.studies.sweep.study import outcome_data
 
 __all__ = ["depth_first_question", "sweep_depth_first"]
 
@@ -61,14 +62,18 @@ def _multipliers(text: str | None) -> tuple[int, ...]:
 
 def sweep_depth_first(question: DepthFirstQuestion, running: Running, *, as_json: bool) -> int:
     """Run it and print it; the exit status."""
-    running.prepare(simulate=question.simulate)
-    outcome, tables = running.run(DepthFirstSweep, question)
+    points = len(question.memories) * len(question.multipliers)
+    outcome, tables = running.outcome(DepthFirstSweep, question, points, simulate=question.simulate)
     if as_json:
-        running.print_document(outcome, question, {"pipelines": outcome.pipelines, "fronts": outcome.fronts})
+        print_json({"pipelines": outcome.pipelines, "fronts": outcome.fronts,
+                    **outcome_data(outcome, question.provenance())})  # fmt: skip
     else:
         print_pipelines(outcome.pipelines)
         for row in outcome.wrong:
             what = f"{row['memory_bytes']} bytes, {row['multipliers']} multipliers {row['stack'] or ''}".rstrip()
             typer.echo(printable(f"{what}: {row['status']}: {row['reason']}"))
-        running.print_files("pipelines", outcome.pipelines, tables.pipelines, "fronts.csv, solutions")
+        assert running.output is not None
+        print_files(
+            running.output, "pipelines", len(outcome.pipelines), len(tables.pipelines), "fronts.csv, solutions"
+        )
     return 1 if outcome.wrong else 0

@@ -1,13 +1,17 @@
-"""The options of ``hwgen sweep``."""
+"""The options of ``hwgen sweep``, and where its steps are done by them."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from hwgen.cli.jobs import hardware_names, set_names
+from hwgen.cli.jobs import fitting_jobs, hardware_names, set_names
+from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.lowering import MACS
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK
+from hwgen.studies.engine.farm import Place
+from hwgen.studies.sweep.running import LOCAL_PATIENCE
+from hwgen.tools.machine import processors
 
 __all__ = [
     "Attempts",
@@ -43,6 +47,7 @@ __all__ = [
     "TimeLimit",
     "Walltime",
     "WorkerLimit",
+    "place_of",
 ]
 
 Set = Annotated[
@@ -209,3 +214,34 @@ PhasesOption = Annotated[
 Stalls = Annotated[
     bool, typer.Option("--stalls", help="With --depth-first: random stalls of every stream, for tests.")
 ]
+
+
+def place_of(
+    scheduler: str | None,
+    farm: Literal["slurm", "lsf"] | None,
+    jobs: int | None,
+    *,
+    queue: str | None,
+    walltime: str | None,
+    memory: str | None,
+    patience: float | None,
+    logs: Path,
+) -> Place:
+    """Where steps are done; options that would have no effect there are refused."""
+    if scheduler is not None and farm is not None:
+        raise InputError("--farm: expected without --scheduler")
+    if farm is None:
+        for option, value in {"--queue": queue, "--walltime": walltime, "--job-memory": memory}.items():
+            if value is not None:
+                raise InputError(f"{option}: expected with --farm")
+    if scheduler is not None and jobs is not None:
+        raise InputError("--jobs: expected without --scheduler, whose workers are there already")
+    wanted: dict[str, Any] = {"queue": queue, "walltime": walltime, "memory": memory, "patience": patience}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if scheduler is not None:
+        return Place("scheduler", address=scheduler, **given)
+    if farm is not None:
+        return Place(farm, jobs or processors(), logs=logs, **given)
+    if patience is not None:
+        raise InputError("--worker-limit: expected with --farm or --scheduler")
+    return Place("local", fitting_jobs(jobs or processors()), patience=LOCAL_PATIENCE)

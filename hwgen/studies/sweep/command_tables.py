@@ -1,12 +1,16 @@
 """The results of a sweep as tables on standard output."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import typer
 
 from hwgen.api.arguments import size_text
 from hwgen.cli.console import print_cycles_note, print_table
 from hwgen.studies.sweep.rows import Cells
+from hwgen.studies.sweep.tables.merge import writes_parquet
 
-__all__ = ["print_pipelines", "print_sweep"]
+__all__ = ["print_files", "print_pipelines", "print_sweep"]
 
 VARIED = ("order", "objective")
 """Columns that are shown where they differ."""
@@ -57,6 +61,14 @@ def print_pipelines(rows: Sequence[Cells]) -> None:
     )
     _print(title, found)
     print_cycles_note()
+
+
+def print_files(folder: Path, name: str, rows: int, kept: int, more: str) -> None:
+    """Name the table and the files beside it, and the rows that were there before; ``kept`` : all of the table."""
+    earlier = kept - rows
+    there = f"{kept} rows{f', {earlier} of them from earlier sweeps' if earlier else ''}"
+    parquet = f"{name}.parquet, " if writes_parquet() else ""
+    typer.echo(f"{folder / f'{name}.csv'} ({there}), {parquet}schema.json, provenance.json, {more}")
 
 
 def _print(title: str, found: list[Cells]) -> None:

@@ -150,7 +150,7 @@ def test_a_row_that_is_kept_for_later_sweeps_is_left_out(
             kept.unlink()
         for module in ("merge", "files"):
             monkeypatch.setattr(f"hwgen.studies.sweep.tables.{module}.writes_parquet", lambda: False)
-        monkeypatch.setattr("hwgen.studies.sweep.command_running.writes_parquet", lambda: False)
+        monkeypatch.setattr("hwgen.studies.sweep.running.writes_parquet", lambda: False)
         assert run(*HERE).status == 0
     file = there / "out" / ("results.parquet" if parquet else "store/tables.json")
     tables = json.loads(file.read_text(encoding="utf-8")) if not parquet else {}

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 
 from hwgen.api.arguments import buffer_sizes
-from hwgen.api.machines import read_hardware
+from hwgen.api.machines import HardwareLike, called, read_hardware
 from hwgen.api.scheduling.busy import lanes_of
+from hwgen.api.work import MOST_SLACK
 from hwgen.arch.hwc import ALONG_X
-from hwgen.cli.workload import MOST_SLACK
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
@@ -30,7 +30,7 @@ def configurations(
     order: str | None,
     cluster: str | None,
     tcdm: str | None,
-    hardware: str | None,
+    hardware: HardwareLike | None,
     per_layer: bool,
     hwce: bool,
 ) -> list[AnyConfiguration]:
@@ -60,11 +60,11 @@ def configurations(
     return found
 
 
-def _clusters(numbers: str, sizes: str | None, document: str | None) -> list[Cluster]:
+def _clusters(numbers: str, sizes: str | None, document: HardwareLike | None) -> list[Cluster]:
     """Clusters of some numbers of HWCs and sizes of the shared memory; the rest is that of a hardware file."""
     hardware = read_hardware(document)
-    if hardware is not None and hardware.cluster is None:
-        raise InputError(f"--hardware: {document}: expected hardware with a cluster")
+    if hardware is not None and document is not None and hardware.cluster is None:
+        raise InputError(f"--hardware: {called(document)}: expected hardware with a cluster")
     base = Cluster() if hardware is None or hardware.cluster is None else hardware.cluster
     tcdms = [base.tcdm] if sizes is None else buffer_sizes(sizes, "--tcdm")
     wanted = [part.strip() for part in numbers.split(",")]

@@ -1,0 +1,142 @@
+"""``hwgen.sweep``: the call of the command: what it gives back, what it keeps, what it refuses."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hwgen
+from hwgen.ir.schedule import load_schedule
+from hwgen.model.nest.one_level import predict
+from hwgen.studies.sweep.request import Outcome
+from hwgen.studies.sweep.running import local_place
+from hwgen.studies.sweep.study import Swept, set_name
+from tests.cli.json_keys import undocumented
+
+LAYERS = [
+    hwgen.Layer(name="a", input_channels=3, output_channels=4, input_height=6, input_width=9, kernel=3, padding=1),
+    hwgen.Layer(name="b", input_channels=4, output_channels=4, input_height=6, input_width=9, kernel=1),
+]
+ASKED: dict[str, Any] = {"buffer": ["512", 1024], "per_layer": True, "lanes": "x16", "objective": "traffic",
+                         "simulate": False, "jobs": 1}  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("kernels_of_plans")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Swept, list[str]]:
+    """A sweep of the model alone, with a folder, and what it told."""
+    told: list[str] = []
+    with hwgen.progress(lambda one: told.append(f"{one.what} {one.done:g} of {one.total}")):
+        found = hwgen.sweep(LAYERS, output=tmp_path_factory.mktemp("sweep") / "out", **ASKED)
+    return found, told
+
+
+def test_every_point_is_a_row(swept: tuple[Swept, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    found, told = swept
+    rows = found.rows()
+    assert [(row["layer"], row["buffer_bytes"], row["status"]) for row in rows] == [
+        ("a", 512, "predicted"), ("b", 512, "predicted"), ("a", 1024, "predicted"), ("b", 1024, "predicted"),
+    ]  # fmt: skip
+    assert found.folder is not None
+    for row, full in zip(rows, found.results, strict=True):
+        prediction = predict(load_schedule(found.folder / str(row["schedule"])))
+        assert row["bytes"] == row["predicted_bytes"] == full["total_bytes_predicted"] == prediction.total_bytes
+        assert (row["lanes"], row["equal"]) == ("x16", None)
+    assert (found.passed, found.difference, repr(found)) == (True, None, "<Sweep of 4 points: by the model alone>")
+    assert (told[0], told[-1]) == ("sweeping 0 of 4", "sweeping 4 of 4")
+    assert capsys.readouterr() == ("", "")
+    document = found.to_dict()
+    assert document["results"] == found.results
+    assert undocumented("sweep", document) == []
+    assert document["provenance"]["configurations"] == ["per-layer 512", "per-layer 1024"]
+
+
+def test_it_shows_itself(swept: tuple[Swept, list[str]], tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    found, _ = swept
+    assert list(found.to_frame()["cycles"]) == [row["cycles"] for row in found.rows()]
+    shown = found._repr_html_()
+    assert shown.count("<tr>") == 5
+    assert "by the model alone" in shown
+    assert "<th>equal</th>" not in shown  # nothing was measured
+    drawn = found.plot().save(tmp_path / "points.svg").read_text(encoding="utf-8")
+    assert "lower bound, proven" in drawn
+    with pytest.raises(hwgen.InputError, match="plot: expected points"):
+        replace(found, outcome=Outcome()).plot()
+
+
+def test_the_same_call_goes_on_from_its_folder(swept: tuple[Swept, list[str]]) -> None:
+    found, _ = swept
+    again = hwgen.sweep(hwgen.Network(LAYERS), output=found.folder, **ASKED)
+    assert dict(again.outcome.attempts) == {}
+    assert [row["cycles"] for row in again.rows()] == [row["cycles"] for row in found.rows()]
+    # Rows of the set of the same layers under another name are kept beside.
+    assert (found.kept, again.kept) == (4, 4)
+
+
+def test_without_a_folder_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = hwgen.sweep(LAYERS[1], **ASKED | {"buffer": 512})
+    assert (found.folder, list(tmp_path.iterdir())) == (None, [])
+    assert "schedule" not in found.rows()[0]
+
+
+def test_a_point_that_is_not_as_predicted_is_named(swept: tuple[Swept, list[str]]) -> None:
+    found, _ = swept
+    wrong = found.results[1] | {"status": "differs", "reason": "I read at tcdm: 7 bytes, predicted 8"}
+    broken = replace(found, outcome=Outcome([found.results[0], wrong]))
+    line = "per-layer 512 b: differs: I read at tcdm: 7 bytes, predicted 8"
+    assert (broken.passed, broken.difference) == (False, line)
+    assert broken.summary() == f"Sweep of 2 points: NOT AS PREDICTED: {line}"
+    with pytest.raises(hwgen.Difference, match="predicted 8"):
+        broken.check()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"buffer": "1KB"}, r"--buffer: expected sizes such as 512 .*\(did you mean 1KiB\?\)"),
+        ({"lanes": ["x16", "x15"]}, "--lanes: expected auto, or 4 to 256 lanes"),
+        ({"objective": "least"}, "--objective: expected"),
+        ({"tcdm": 65536}, "--tcdm: expected with --cluster"),
+        (
+            {"cluster": [2], "hardware": "hwc", "per_layer": False},
+            "--hardware: hwc: expected hardware with a cluster",
+        ),
+        ({"cluster": [2]}, "--per-layer: expected without --cluster"),
+        ({"network": "nonet"}, "nonet: expected a file or one of the built-in"),
+        ({"network": [LAYERS[0], LAYERS[0]]}, "layers: a: the name is used twice"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(wrong: dict[str, Any], message: str) -> None:
+    asked = {"network": LAYERS, **ASKED, **wrong}
+    with pytest.raises(hwgen.InputError, match=message):
+        hwgen.sweep(**asked)
+
+
+def test_names_of_networks_in_tables(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.touch()
+    assert set_name("lenet:C1") == ("lenet:C1", False)
+    assert set_name(hwgen.load("lenet:C1")) == ("lenet:C1", False)
+    assert set_name(file) == ("mine", True)
+    assert set_name(f"{file}:conv") == ("mine:conv", True)
+    assert set_name(hwgen.Network(LAYERS, name="lenet")) == ("lenet", True)
+    assert set_name(LAYERS) == ("network", True)
+
+
+def test_workers_fit_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hwgen.studies.sweep.running.processors", lambda: 8)
+    for free, workers in ((None, 8), (3 << 30, 3), (1 << 20, 1)):
+        monkeypatch.setattr("hwgen.studies.sweep.running.free_memory", lambda free=free: free)
+        assert local_place(None).workers == workers
+    assert local_place(5).workers == 5
+
+
+def test_several_values_are_a_list_or_separated_by_commas() -> None:
+    found = [
+        hwgen.sweep(LAYERS[1], **ASKED | {"buffer": 512, "lanes": lanes}) for lanes in (["x16", "m4x4"], "x16,m4x4")
+    ]
+    assert [[row["lanes"] for row in one.rows()] for one in found] == [["x16", "m4x4"]] * 2
