@@ -30,8 +30,8 @@ from hwgen.ir.schedule import ARRAYS, Marker
 from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.estimate import LUTS_OF_A_MEMORY
 from hwgen.search.hwc.canonical import CANONICAL, LARGE_ORDER, order_from_text
-from hwgen.synth.ecp5 import areas, clock
-from hwgen.synth.tool_run import DEVICE
+from hwgen.synthesis.ecp5 import areas, clock
+from hwgen.synthesis.tool_run import DEVICE
 from hwgen.tools.cache import digest_of
 from hwgen.tools.toolchain import ToolError
 from tests.random.hardware import drawn

@@ -32,7 +32,7 @@ from hwgen.model.area.terms import (
     hwc_structure,
     vector_structure,
 )
-from hwgen.synth.tool_run import DEVICE
+from hwgen.synthesis.tool_run import DEVICE
 
 __all__ = ["Errors", "Judged", "block_of", "errors_of", "fitted", "judged", "structure_of", "total"]
 
@@ -45,7 +45,7 @@ OF_BLOCKS = 0.3
 """Weight of an error of a block beside that of the whole. With both, designs that were fitted to are estimated best
 where each is left out in turn."""
 CELLS = {"luts": 0, "lut_rams": 1, "flip_flops": 2, "dsps": 3, "block_rams": 4}
-"""Places of quantities in a block of a row: those of `hwgen.synth.cells.Area`."""
+"""Places of quantities in a block of a row: those of `hwgen.synthesis.cells.Area`."""
 FILL = ("memory", "writes", "upper_writes", "fill")
 
 

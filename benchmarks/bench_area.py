@@ -36,9 +36,9 @@ from hwgen.ir.hardware import VECTOR_ELEMENTS
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.area.estimate import COEFFICIENTS, coefficients, estimated_hwc
-from hwgen.synth.blocks import Block, vector_blocks
-from hwgen.synth.cells import Area
-from hwgen.synth.ecp5 import Device, areas, synthesise_hwc
+from hwgen.synthesis.blocks import Block, vector_blocks
+from hwgen.synthesis.cells import Area
+from hwgen.synthesis.ecp5 import Device, areas, synthesise_hwc
 
 LAYERS = "stoutchinin_2019:alexnet"
 MULTIPLIERS = 72

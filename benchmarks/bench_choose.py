@@ -48,7 +48,7 @@ def _chosen(name: str, model: Path, budget: Budget) -> tuple[Planned, bool]:
     started = time.perf_counter()
     choice: Choice = ChooseRequest(model=model, budget=budget).answer()
     seconds = time.perf_counter() - started
-    one = choice.best or choice.nearest
+    one = choice.chosen or choice.nearest
     off = abs(one.measured / one.cycles - 1) if one.measured else 1.0
     met = choice.best is not None and seconds <= SECONDS and off <= MOST_ERROR
     print(

@@ -11,6 +11,7 @@ checked hardware it is one way, and every call is a part of it::
     answer = hwgen.run("model.onnx", picture, hw)        # a quantised network: answer.outputs, answer.exact
     hwgen.choose("model.onnx", fps=30, mhz=80).hardware  # the smallest cluster that reaches them
     hwgen.generate(plan, "rtl_out/mine")                 # the Verilog, registers, a driver, programs
+    hwgen.synth(plan).clock_mhz                          # area and clock on an ECP5
     hwgen.sweep(network, buffer=["512", "1KiB"])         # many sizes and shapes, each in the RTL
 """
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from hwgen.api.running import run as run
     from hwgen.api.scheduling.plan import Plan as Plan
     from hwgen.api.scheduling.request import schedule as schedule
+    from hwgen.api.synthesis import synth as synth
     from hwgen.studies.sweep.study import sweep as sweep
 
 __version__ = "0.1.0"
@@ -62,6 +64,7 @@ _MODULES = {
     "run": "api.running",
     "schedule": "api.scheduling.request",
     "sweep": "studies.sweep.study",
+    "synth": "api.synthesis",
 }
 """The module of each name, in `hwgen`."""
 
@@ -86,6 +89,7 @@ __all__ = [
     "run",
     "schedule",
     "sweep",
+    "synth",
 ]
 
 

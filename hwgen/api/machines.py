@@ -24,17 +24,22 @@ def hardware(source: HardwareLike) -> Hardware:
     Parameters
     ----------
     source : a built-in name, as ``hwgen hardware`` prints them; a hardware file; or the keys of one as a mapping,
-        such as ``{"name": "mine", "lanes": {"m": 4, "x": 4}, "budget": 2048}``.
+        such as ``{"lanes": {"m": 4, "x": 4}, "budget": 2048}``; or ``hwgen.Hardware`` of them.
     """
     match source:
         case Hardware():
-            return possible_hardware(source, f"hardware {source.name}")
+            return possible_hardware(source, _where(source.name))
         case str() | PathLike():
             return load_hardware(named_file("hardware", fspath(source)))
         case Mapping():
             data = {"format": 1, "kind": "hardware", **source}
-            return read_hardware_data(data, f"hardware {data['name']}" if "name" in data else "hardware")
+            return read_hardware_data(data, _where(data.get("name")))
     raise InputError(f"hardware: expected a built-in name, a file or its keys, got {written(source)}")
+
+
+def _where(name: object) -> str:
+    """Hardware from code, for messages; without a name of its own it is just that."""
+    return "hardware" if name in (None, "hardware") else f"hardware {name}"
 
 
 def read_hardware(source: HardwareLike | None) -> Hardware | None:

@@ -34,7 +34,7 @@ class Network(Answer):
     name: str
     given: str
 
-    def __init__(self, layers: Iterable[Layer], *, name: str = "network") -> None:
+    def __init__(self, layers: Layer | Iterable[Layer], *, name: str = "network") -> None:
         rows = [layer.model_dump(mode="json") for layer in _checked(layers)]
         if not rows:
             raise InputError(f"{name}: layers: expected a list of at least one layer")
@@ -171,8 +171,8 @@ def is_network(source: object) -> TypeGuard[Network | Layer | list[Layer]]:
     return isinstance(source, Network | Layer)
 
 
-def _checked(layers: Iterable[Layer]) -> list[Layer]:
-    found = list(layers) if isinstance(layers, Iterable) else [layers]
+def _checked(layers: Layer | Iterable[Layer]) -> list[Layer]:
+    found = [layers] if isinstance(layers, Layer) or not isinstance(layers, Iterable) else list(layers)
     for one in found:
         if not isinstance(one, Layer):
             raise InputError(f"layers: expected hwgen.Layer, got {written(one)}")

@@ -83,13 +83,16 @@ class Value(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
-    def __init__(self, /, **data: Any) -> None:
+    def __init__(self, /, *unnamed: object, **data: Any) -> None:
         """Make a value from code; raises `InputError` with the line that a file with these keys has."""
+        called, name = self.called.removesuffix(" file"), data.get("name")
+        where = f"{called} {name}" if isinstance(name, str) else called
+        if unnamed:
+            first = next(iter(type(self).model_fields))
+            raise InputError(f"{where}: expected keys by their names, such as {first}=..., got {written(unnamed[0])}")
         try:
             super().__init__(**data)
         except ValidationError as error:
-            name = data.get("name")
-            where = f"{self.called} {name}" if isinstance(name, str) else self.called
             telling = _telling(error.errors(include_url=False))
             raise InputError(f"{where}: {_violation(type(self), data, telling)}") from None
 

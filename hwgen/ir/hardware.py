@@ -239,7 +239,9 @@ class Hardware(Stated):
 
     called = "hardware file"
 
-    name: Annotated[Name, Values("letters, digits and any of _ . + -")] = Field(description="a name")
+    name: Annotated[Name, Values("letters, digits and any of _ . + -")] = Field(
+        default="hardware", description="a name"
+    )
     lanes: Annotated[
         LanesField | None,
         Values("powers of two along m, c, y and x, 4 to 256 together"),

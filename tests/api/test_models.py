@@ -75,7 +75,8 @@ def test_shapes_alone_are_asked_for(run: Run, model: Path, monkeypatch: pytest.M
 def test_synthesis_says_which_layers_and_which_hardware_it_takes(
     run: Run, model: Path, options: tuple[str, ...], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hwgen.cli.commands.synth._print_blocks", lambda *_, **__: None)
+    for kind in ("hwc_blocks", "cluster_blocks"):
+        monkeypatch.setattr(f"hwgen.api.synthesis.{kind}", lambda *_, **__: {})
     answer = run("synth", model, "--blocks", *options)
     assert answer.err == (
         "small.onnx: a quantised network, taken as the shapes of 1 layer(s), n3, without weights and other nodes, "

@@ -61,6 +61,7 @@ def test_a_network_is_the_same_from_code_and_from_a_table(run: Run, table: str) 
     network = hwgen.load(table)
     assert network.to_dict() == run("layers", table, "--json").json
     assert [layer.name for layer in network.layers] == ["stem"]
+    assert hwgen.Network(STEM).layers == hwgen.Network([STEM]).layers
     assert (hwgen.Network([STEM]).layers, hwgen.load([STEM]).macs) == (network.layers, STEM.macs)
     assert hwgen.load({"kind": "layer_list", "network": "n", "layers": [STEM.model_dump(mode="json")]}).layers == (
         STEM,
@@ -202,6 +203,27 @@ def test_a_layer_that_is_wrong_is_one_line() -> None:
         hwgen.Network(["stem"])  # type: ignore[list-item]
     with pytest.raises(hwgen.InputError, match="hardware mine: lanes: expected powers of two"):
         hwgen.hardware({"name": "mine", "lanes": {"x": 3}})
+
+
+def test_hardware_from_keywords_needs_no_name() -> None:
+    made = hwgen.Hardware(lanes={"m": 4, "c": 4}, budget=1024)
+    assert made == hwgen.hardware({"lanes": {"m": 4, "c": 4}, "budget": 1024})
+    assert hwgen.hardware(made) is made
+    plan = hwgen.schedule(STEM, made, objective="traffic")
+    assert (plan.hardware, plan.machines()) == (made, [made])
+    assert (made.name, hwgen.Hardware(name="mine").name) == ("hardware", "mine")
+    for wrong, line in (
+        ({"lanes": {"m": 3}}, "hardware: lanes: expected powers of two along m, c, y, x, 4 to 256 together, got m3"),
+        ({"name": "mine", "lanes": {"m": 3}}, "hardware mine: lanes: expected powers of two"),
+        ({"lanes": {"m": 4, "c": 4}, "budget": 10}, "hardware: budget: expected at least 96 bytes"),
+        ({"lane": {"m": 4}}, r"hardware: lane: unknown key \(did you mean lanes\?\)"),
+        ({"lanes": "m4c4"}, "hardware: lanes: expected a mapping of dimensions to lanes, got 'm4c4'"),
+    ):
+        with pytest.raises(hwgen.InputError, match=f"^{line}"):
+            hwgen.schedule(STEM, hwgen.Hardware(**wrong))
+    line = "hardware: expected keys by their names, such as name=..., got 'hwc'"
+    with pytest.raises(hwgen.InputError, match=line):
+        hwgen.Hardware("hwc")  # type: ignore[call-arg, misc]
 
 
 def test_answers_are_frozen() -> None:

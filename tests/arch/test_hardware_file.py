@@ -98,7 +98,8 @@ def test_keys_say_what_they_are() -> None:
     assert keys["position_bits"]["default"] == 16
     assert keys["lanes"]["default"] is None
     assert keys["lanes"]["without"].startswith("free")
-    assert keys["name"]["without"] == keys["cluster.load.run"]["without"] == "required"
+    assert keys["name"]["default"] == "hardware"
+    assert keys["cluster.load.run"]["without"] == "required"
     assert keys["cluster.banks"]["values"] == "a power of two, 2 to 64"
     assert "a port is as wide as all `banks` together, at most" in keys["cluster.banks"]["rules"]
     assert all(one["meaning"] for one in keys.values())

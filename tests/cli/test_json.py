@@ -86,7 +86,7 @@ TAKEN = {
     "choose": ("choose {} --minutes 0.001 -o out", QUANTISED),
     "sweep": ("sweep {} --buffer 512 --lanes x4 --no-sim -j 1 -o out", SETS),
     "report": ("report {} -o page", ()),
-    "synth": ("synth {} --blocks", (*SETS, *SCHEDULES, *SOLUTION)),
+    "synth": ("synth {} --blocks", (*SETS, "hwc.yaml", *SCHEDULES, *SOLUTION)),
     "design": ("design {} --cores 1 --sram 4KiB -o out", SETS),
     "calibrate": ("calibrate {} --tiles 10", ()),
     "pack": ("pack {} --operands operands", ()),
@@ -169,6 +169,8 @@ regress-stacks --small -o out
 regress-ways --small -o out
 demo -o out --rtl rtl
 synth one_level
+synth hwc.yaml
+synth cluster.yaml --blocks
 synth two_levels --hardware cluster.yaml --blocks
 synth depth_first.yaml --macs 8 --blocks
 sweep table.yaml --buffer 512 --lanes x4 -j 1 -o out; report out -o page

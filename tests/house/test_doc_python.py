@@ -14,8 +14,8 @@ import hwgen
 from tests.readers.integers.models import small
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
-SIMULATING = ("hwgen.cosim(", "hwgen.run(")
-"""What takes the time of a build: `make nightly` runs it."""
+SIMULATING = ("hwgen.cosim(", "hwgen.run(", "hwgen.synth(")
+"""What takes the time of a build, or of a synthesis: `make nightly` runs it."""
 LINES = 10
 """Lines of the first example, at most: as many as ZigZag's."""
 

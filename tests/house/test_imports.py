@@ -23,10 +23,10 @@ ROOMS: dict[str, set[str]] = {
     "hwgen.lower": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.ir.network", "hwgen.golden", "hwgen.search"},
     "hwgen.tools": {"hwgen.ir"},
     "hwgen.export": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.gateware", "hwgen.lower", "hwgen.tools"},
-    "hwgen.synth": {"hwgen.ir", "hwgen.arch", "hwgen.gateware", "hwgen.export", "hwgen.tools"},
+    "hwgen.synthesis": {"hwgen.ir", "hwgen.arch", "hwgen.gateware", "hwgen.export", "hwgen.tools"},
     "hwgen.report": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.search", "hwgen.tools"},
 }
-BELOW_COSIM = set(ROOMS) - {"hwgen", "hwgen.synth", "hwgen.report"}
+BELOW_COSIM = set(ROOMS) - {"hwgen", "hwgen.synthesis", "hwgen.report"}
 ROOMS["cosim"] = BELOW_COSIM
 ROOMS["hwgen.api"] = set(ROOMS) - {"hwgen"}
 ROOMS["hwgen"] = {"hwgen.api", "hwgen.studies"}
@@ -60,7 +60,7 @@ OWNERS: dict[str, set[str]] = {
     "psutil": {"hwgen.tools"},
     "pyarrow": {"hwgen.studies"},
     "pydantic": {"hwgen.ir"},
-    "rich": {"hwgen.cli"},
+    "rich": {"hwgen.cli", "hwgen.studies"},
     "systemrdl": {"hwgen.export"},
     "tflite": {"hwgen.readers"},
     "typer": {"hwgen.cli", "hwgen.studies", "hwgen.papers"},

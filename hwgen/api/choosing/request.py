@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.api.arguments import claim_folder
+from hwgen.api.choosing.front import Front, Point
 from hwgen.api.choosing.pages import COLUMNS, asked_lines, bound_cloud, plan_rows
 from hwgen.api.choosing.selection import Budget, Planned, Selection
 from hwgen.api.choosing.space import Candidate, candidates
@@ -54,9 +55,9 @@ class Choice(Answer):
     -------
     model, network : its file, and its name.
     budget : what was asked for.
-    best : the chosen one; None where nothing that was planned does what is asked.
+    chosen : the chosen one; None where nothing that was planned does what is asked.
     nearest : the one of the most images a second.
-    front : those that no other one undercuts in LUTs and in time, the smallest first.
+    least : those that no other one undercuts in LUTs and in time, the smallest first.
     plans : what was planned.
     cloud : LUT4 and milliseconds of an image, by the bound, of all there are.
     candidates, refused : how many there are, how many did not run the network.
@@ -68,9 +69,9 @@ class Choice(Answer):
     model: Path
     network: str
     budget: Budget
-    best: Planned | None
+    chosen: Planned | None
     nearest: Planned
-    front: tuple[Planned, ...]
+    least: tuple[Planned, ...]
     plans: tuple[Planned, ...]
     cloud: tuple[tuple[int, float], ...]
     candidates: int
@@ -80,18 +81,28 @@ class Choice(Answer):
     synthesised: Synthesised | None = None
 
     @property
+    def best(self) -> Point | None:
+        """The chosen one; None where nothing that was planned does what is asked."""
+        return None if self.chosen is None else self._point(self.chosen)
+
+    @property
+    def front(self) -> Front:
+        """What no other plan undercuts in LUTs and in time, the smallest first."""
+        return Front(self.network, tuple(map(self._point, self.least)), self.plot)
+
+    @property
     def shortfalls(self) -> list[str]:
         """What was asked for and, after synthesis, is not so, a line each."""
-        if self.synthesised is None or self.best is None:
+        if self.synthesised is None or self.chosen is None:
             return []
-        return self.synthesised.shortfalls(self.best, self.budget)
+        return self.synthesised.shortfalls(self.chosen, self.budget)
 
     @property
     def hardware(self) -> Hardware:
         """The hardware that is chosen; raises `InputError` where there is none."""
-        if self.best is None:
+        if self.chosen is None:
             raise InputError(self.summary())
-        return self.best.candidate.hardware
+        return self.chosen.candidate.hardware
 
     @property
     def planned(self) -> int:
@@ -115,14 +126,14 @@ class Choice(Answer):
         return choice_page(title, summary, self._plan_rows(), cloud, asked_lines(self.budget), COLUMNS)
 
     def _plan_rows(self) -> list[dict[str, Any]]:
-        return plan_rows(self.plans, self.front, self.best, self.budget)
+        return plan_rows(self.plans, self.least, self.chosen, self.budget)
 
     def document(self) -> dict[str, Any]:
         """The document that ``hwgen choose --json`` prints."""
         return {
             "network": self.network,
             "asked": self.budget.document(),
-            "best": None if self.best is None else self._row(self.best),
+            "best": None if self.chosen is None else self._point(self.chosen).to_dict(),
             "nearest": self.nearest.candidate.hardware.name,
             "limit": self.limit,
             "candidates": self.candidates,
@@ -137,68 +148,45 @@ class Choice(Answer):
 
     def rows(self) -> list[dict[str, object]]:
         """One row for each hardware of the front, and the chosen one if it is not there."""
-        shown = list(self.front)
-        if self.best is not None and self.best not in shown:
-            shown.append(self.best)
-        return [self._row(one) for one in sorted(shown, key=lambda one: one.candidate.area.lut4)]
+        shown = list(self.least)
+        if self.chosen is not None and self.chosen not in shown:
+            shown.append(self.chosen)
+        return [self._point(one).to_dict() for one in sorted(shown, key=lambda one: one.candidate.area.lut4)]
 
     @property
     def limit(self) -> str | None:
         """Why what is asked cannot be had; None where it can."""
-        if self.best is not None or self.budget.fps is None:
+        if self.chosen is not None or self.budget.fps is None:
             return None
         rate = self.nearest.images_a_second(self.budget)
         return f"--fps: {self.budget.fps:g} images a second; the fastest that was found makes {rate:,.1f}"
 
     def _confirmed(self) -> dict[str, object] | None:
         """What was not predicted of the chosen one, or estimated, but measured: a run that fails chooses nothing."""
-        if self.best is None or (self.best.measured is None and self.synthesised is None):
+        if self.chosen is None or (self.chosen.measured is None and self.synthesised is None):
             return None
-        ran, made = self.best.measured is not None, self.synthesised
+        ran, made = self.chosen.measured is not None, self.synthesised
         return {
-            "cycles": self.best.measured,
+            "cycles": self.chosen.measured,
             "luts": None if made is None else made.area.lut4_equivalents,
             "clock_mhz": None if made is None else made.mhz,
             "equal": True if ran else None,
             "exact": True if ran else None,
         }
 
-    def _row(self, one: Planned) -> dict[str, object]:
-        name = one.candidate.hardware.name
-        file = CHOSEN if one is self.best else f"{FRONT}/{name}.yaml"
-        return {"file": None if self.folder is None else str(self.folder / file), **_row(one, self.budget)}
+    def _point(self, one: Planned) -> Point:
+        file = CHOSEN if one is self.chosen else f"{FRONT}/{one.candidate.hardware.name}.yaml"
+        return Point(one, self.budget, None if self.folder is None else self.folder / file)
 
     def summary(self) -> str:
         """The hardware, and what it makes; or what comes the nearest."""
-        one = self.best or self.nearest
+        one = self.chosen or self.nearest
         area, rate = one.candidate.area, f"{one.images_a_second(self.budget):,.1f} images a second"
         made = (
             f"{one.candidate.hardware.name}: {rate} at {self.budget.clock(one.candidate):.3g} MHz, "
             f"{area.lut4:,} LUT4 (estimated)"
         )
-        return f"Network {self.network}: {'' if self.best else 'nothing does what is asked; the nearest is '}{made}"
-
-
-def _row(one: Planned, budget: Budget) -> dict[str, object]:
-    candidate = one.candidate
-    hardware, area = candidate.hardware, candidate.area
-    assert hardware.cluster is not None
-    return {
-        "hardware": hardware.name,
-        "multipliers": hardware.cluster.hwcs * hardware.shape.product,
-        "luts": area.lut4,
-        "dsps": area.dsps,
-        "brams": area.block_rams,
-        "mhz": area.mhz,
-        "bound": candidate.bound,
-        "cycles": one.cycles,
-        "measured_cycles": one.measured,
-        "expected_cycles": round(one.expected),
-        "fps": one.images_a_second(budget),
-        "bytes": one.bytes,
-        "energy": one.energy,
-        "on_the_host": one.host,
-    }
+        return f"Network {self.network}: {'' if self.chosen else 'nothing does what is asked; the nearest is '}{made}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,10 +321,10 @@ class ChooseRequest:
             old.unlink()
         (self.output / CHOSEN).unlink(missing_ok=True)
         for one in choice.front:
-            hardware = one.candidate.hardware
+            hardware = one.hardware
             write_atomically(self.output / FRONT / f"{hardware.name}.yaml", dump_yaml(hardware.as_data()))
         if choice.best is not None:
-            write_atomically(self.output / CHOSEN, dump_yaml(choice.best.candidate.hardware.as_data()))
+            write_atomically(self.output / CHOSEN, dump_yaml(choice.best.hardware.as_data()))
         write_atomically(self.output / DOCUMENT, json_text(choice.document()))
         write_atomically(self.output / PAGE, choice.page())
         for suffix in ("svg", "png"):

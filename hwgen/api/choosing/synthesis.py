@@ -9,8 +9,8 @@ from hwgen.export.cached import generated, generated_cluster
 from hwgen.ir.hardware import Hardware
 from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.estimate import EstimatedArea
-from hwgen.synth.cells import Area
-from hwgen.synth.ecp5 import areas, clock
+from hwgen.synthesis.cells import Area
+from hwgen.synthesis.ecp5 import areas, clock
 
 __all__ = ["Synthesised", "synthesised"]
 

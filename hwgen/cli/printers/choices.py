@@ -13,7 +13,7 @@ __all__ = ["print_choice"]
 
 def print_choice(found: Choice) -> None:
     """Print what no other one undercuts, the choice, and what to do with it."""
-    chosen = None if found.best is None else found.best.candidate.hardware.name
+    chosen = None if found.best is None else found.best.hardware.name
     rows = [
         [
             f"{row['hardware']}{' *' if row['hardware'] == chosen else ''}",

@@ -8,7 +8,6 @@ import typer
 from hwgen.api.arguments import is_given, require_folder
 from hwgen.cli.console import Json, print_json, printable
 from hwgen.cli.coverage import Partial
-from hwgen.cli.stages import Lines
 from hwgen.ir.document import InputError
 from hwgen.studies.sweep.command_depth_first import depth_first_question, sweep_depth_first
 from hwgen.studies.sweep.command_options import (
@@ -47,7 +46,7 @@ from hwgen.studies.sweep.command_options import (
     WorkerLimit,
     place_of,
 )
-from hwgen.studies.sweep.command_tables import print_files, print_sweep
+from hwgen.studies.sweep.command_tables import Lines, print_files, print_sweep
 from hwgen.studies.sweep.request import SYNTHESIS_SECONDS
 from hwgen.studies.sweep.running import Running
 from hwgen.studies.sweep.study import SweepRequest, set_name

@@ -1,16 +1,19 @@
-"""The results of a sweep as tables on standard output."""
+"""What the command prints: the results of a sweep as tables on standard output, progress on standard error."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
+from rich.console import Console
 
 from hwgen.api.arguments import size_text
-from hwgen.cli.console import print_cycles_note, print_table
+from hwgen.cli.console import print_cycles_note, print_table, printable
+from hwgen.cli.heartbeat import now
 from hwgen.studies.sweep.rows import Cells
 from hwgen.studies.sweep.tables.merge import writes_parquet
 
-__all__ = ["print_files", "print_pipelines", "print_sweep"]
+__all__ = ["Lines", "print_files", "print_pipelines", "print_sweep"]
 
 VARIED = ("order", "objective")
 """Columns that are shown where they differ."""
@@ -168,3 +171,35 @@ def _cluster_cells(row: Cells) -> Cells:
         "LUT4": row["luts"],
         "clock of an HWC, MHz": row["clock_mhz"],
     }
+
+
+# --- progress ---
+
+
+class Lines:
+    """Lines of progress on standard error, each with the share done; on a terminal a last one that changes."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._shown = ""
+
+    def tell(self, line: str, done: int, known: int) -> None:
+        """A line that stays."""
+        self.clear()
+        sys.stderr.write(printable(f"[{done}/{known}] {line}") + "\n")
+        sys.stderr.flush()
+
+    def look(self, line: str, done: int, known: int) -> None:
+        """What is under way; elsewhere than on a terminal it is told now and then."""
+        now(f"[{done}/{known}] {line}")
+        if self._console.is_terminal and line:
+            self.clear()
+            self._shown = printable(f"[{done}/{known}] {line}")[: self._console.width - 1]
+            sys.stderr.write(self._shown)
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take away the line that changes."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[2K")
+            self._shown = ""

@@ -15,7 +15,7 @@ from hwgen.studies.regress.plans import Configuration
 from hwgen.studies.sweep.clusters import ClusterConfiguration
 from hwgen.studies.sweep.rows import Cells
 from hwgen.studies.sweep.steps import code_digest
-from hwgen.synth.ecp5 import Device
+from hwgen.synthesis.ecp5 import Device
 from hwgen.tools.cache import digest_of
 
 __all__ = [

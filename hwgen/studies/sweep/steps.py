@@ -26,7 +26,7 @@ from hwgen.studies.regress.hwc import Row, build_rows, simulate_row
 from hwgen.studies.regress.plans import Configuration, Plan, make_plan
 from hwgen.studies.sweep.clusters import ClusterConfiguration, plan_on_cluster, simulate_on_cluster
 from hwgen.studies.sweep.synthesis import Synthesised, design_of, synthesised
-from hwgen.synth.ecp5 import Device
+from hwgen.synthesis.ecp5 import Device
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.toolchain import cache_room
 

@@ -9,9 +9,9 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.studies.sweep.rows import Cells
 from hwgen.studies.sweep.tables.columns import AREAS
-from hwgen.synth.blocks import Block, cluster_blocks, hwc_blocks, pipeline_blocks
-from hwgen.synth.cells import Area
-from hwgen.synth.ecp5 import Device, Synthesis, synthesise_hwc, synthesise_pipeline
+from hwgen.synthesis.blocks import Block, cluster_blocks, hwc_blocks, pipeline_blocks
+from hwgen.synthesis.cells import Area
+from hwgen.synthesis.ecp5 import Device, Synthesis, synthesise_hwc, synthesise_pipeline
 from hwgen.tools.cache import digest_of
 
 __all__ = ["Synthesised", "area_cells", "area_rows", "design_of", "synthesised"]

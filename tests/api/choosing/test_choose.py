@@ -13,7 +13,7 @@ from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.model.area.estimate import EstimatedArea
 from hwgen.readers.integers.reader import read_quantised
-from hwgen.synth.cells import Area
+from hwgen.synthesis.cells import Area
 from tests.cli.command_line import refused
 from tests.conftest import Run
 from tests.readers.integers.models import small
@@ -59,8 +59,8 @@ def test_the_best_of_all_is_chosen(model: Path) -> None:
     enough = hwgen.choose(model, mhz=50, fps=50e6 / middle, confirm=False)
     smallest = min(one.area.lut4 for one, cycles in every.values() if cycles <= middle)
     assert enough.best is not None
-    assert enough.best.candidate.area.lut4 == smallest
-    assert enough.best.images_a_second(enough.budget) >= 50e6 / middle
+    assert enough.best.luts == smallest
+    assert enough.best.fps >= 50e6 / middle
 
 
 def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,3 +183,29 @@ def test_layers_without_weights_are_no_network(run: Run) -> None:
     refused(answer)
     assert "stoutchinin_2019: expected a quantised model (ONNX, TFLite)" in answer.err
     assert "hwgen sweep compares hardware" in answer.err
+
+
+def test_best_and_front_are_values(model: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    found = hwgen.choose(model, mhz=50, confirm=False, output=tmp_path / "choice")
+    best, front = found.best, found.front
+    assert best is not None
+    assert (best.hardware, best.mhz, best.measured) == (found.hardware, 50, None)
+    assert best.fps == max(one.fps for one in front)
+    assert best.to_dict() == found.to_dict()["best"]
+    assert hwgen.hardware(str(best.file)) == best.hardware
+    assert len(front) >= 1
+    assert [one.luts for one in front] == sorted({one.luts for one in front})
+    assert [one.cycles for one in front] == sorted({one.cycles for one in front}, reverse=True)
+    assert (front[0], front[-1:]) == (next(iter(front)), (front.points[-1],))
+    assert front.to_dict()["front"] == [one.to_dict() for one in front]
+    frame = front.to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["luts"]) == [one.luts for one in front]
+    assert front.plot().svg == found.plot().svg
+    ends = f"{front[0].luts:,} to {front[-1].luts:,} LUT4, "
+    assert repr(front).startswith(f"<Front of {found.network}: {len(front)} point")
+    assert ends in front._repr_html_()
+    assert best.nodes[0].macs > 0
+    nothing = hwgen.choose(model, mhz=50, fps=1e9, confirm=False)
+    assert (nothing.best, nothing.nearest in nothing.plans) == (None, True)

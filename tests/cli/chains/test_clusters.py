@@ -7,13 +7,13 @@ import pytest
 import yaml
 
 import hwgen.api.cosimulation
-import hwgen.cli.commands.synth
+import hwgen.api.synthesis
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.hardware import save_hardware
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.synth.ecp5 import Area, Device, Gates, Synthesis
-from hwgen.synth.timing import CriticalPath
+from hwgen.synthesis.ecp5 import Area, Device, Gates, Synthesis
+from hwgen.synthesis.timing import CriticalPath
 from tests.cli.chains.test_hwcs import LAYERS
 from tests.cli.command_line import Run
 from tests.cosim.cluster.test_clusters import hardware
@@ -54,7 +54,7 @@ def test_a_cluster(run: Run, found: list[dict[str, Any]], monkeypatch: pytest.Mo
         seen.append(parameters)
         return Synthesis(Device(), 99.0, CriticalPath("a", "b", 1.0, 2.0), Area(), {}, Gates(1, 1, 1, 1), {})
 
-    monkeypatch.setattr(hwgen.cli.commands.synth, "synthesise_hwc", synthesise)
+    monkeypatch.setattr(hwgen.api.synthesis, "synthesise_hwc", synthesise)
     told = run("synth", "found", "--json").json["hardware"]
     assert [name for one in told for name in one["layers"]] == ["a", "b"]
     assert set(seen[1:]) == {program.parameters for program in programs}

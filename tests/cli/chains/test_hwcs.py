@@ -8,15 +8,15 @@ import yaml
 
 import hwgen.api.cosimulation
 import hwgen.api.generation.hwcs
-import hwgen.cli.commands.synth
+import hwgen.api.synthesis
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import load_schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.synth.ecp5 import Area, Device, Gates, Synthesis
-from hwgen.synth.timing import CriticalPath
+from hwgen.synthesis.ecp5 import Area, Device, Gates, Synthesis
+from hwgen.synthesis.timing import CriticalPath
 from tests.cli.command_line import Run, refused
 
 LAYERS: list[dict[str, Any]] = [
@@ -152,7 +152,7 @@ def test_several_hwcs(
         synthesised.append(given)
         return Synthesis(Device(), 99.0, CriticalPath("a", "b", 1.0, 2.0), Area(), {}, Gates(1, 1, 1, 1), {})
 
-    monkeypatch.setattr(hwgen.cli.commands.synth, "synthesise_hwc", record)
+    monkeypatch.setattr(hwgen.api.synthesis, "synthesise_hwc", record)
     told = run("synth", "found", "--json").json["hardware"]
     assert sorted(one["layers"] for one in told) == [["lone"], ["row"]]
     assert set(synthesised) == set(parameters)

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-import hwgen.cli.commands.synth
+import hwgen.api.synthesis
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.solution import read_solution
 from hwgen.lower.pipeline.tiles import plan_stack
-from hwgen.synth.ecp5 import Area, Device, Gates, Synthesis
-from hwgen.synth.timing import CriticalPath
+from hwgen.synthesis.ecp5 import Area, Device, Gates, Synthesis
+from hwgen.synthesis.timing import CriticalPath
 from tests.cli.command_line import Run, refused
 
 NETWORK = {
@@ -52,7 +52,7 @@ def test_a_solution(run: Run, network: str, monkeypatch: pytest.MonkeyPatch) -> 
         path = CriticalPath("a", "b", 1.0, 2.0)
         return Synthesis(Device(), 99.0, path, Area(luts=7), {"M": Area(lut_rams=3)}, Gates(1, 1, 1, 1), {})
 
-    monkeypatch.setattr(hwgen.cli.commands.synth, "synthesise_pipeline", record)
+    monkeypatch.setattr(hwgen.api.synthesis, "synthesise_pipeline", record)
     answer = run("synth", "found", "--json")
     assert [one["stacks"] for one in answer.json["hardware"]] == [[stack["stack"] for stack in told["stacks"]]]
     (stack,) = read_solution(Path("found/depth_first.yaml")).stacks

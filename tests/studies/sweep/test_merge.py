@@ -31,7 +31,7 @@ from hwgen.studies.sweep.synthesis import area_cells
 from hwgen.studies.sweep.tables.columns import AREAS, COLUMNS, FORMAT
 from hwgen.studies.sweep.tables.files import write_results
 from hwgen.studies.sweep.tables.merge import ADDED, Tables, known_tables
-from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
+from hwgen.synthesis.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.studies.engine.points import layers_named
 
 LAYERS = layers_named("a", "b")

@@ -36,7 +36,7 @@ from hwgen.studies.sweep.synthesis import area_cells
 from hwgen.studies.sweep.tables.columns import COLUMNS, CURVES
 from hwgen.studies.sweep.tables.files import write_results
 from hwgen.studies.sweep.tables.merge import known_tables
-from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
+from hwgen.synthesis.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from hwgen.tools.toolchain import ToolError
 from tests.cli.command_line import Answer, Run, refused
 from tests.studies.engine.points import layers_named

@@ -21,8 +21,8 @@ from hwgen.studies.sweep.steps import curve_step, synthesise_step
 from hwgen.studies.sweep.tables.columns import AREA_NAMES, AREAS
 from hwgen.studies.sweep.tables.files import write_results
 from hwgen.studies.sweep.tables.merge import known_tables
-from hwgen.synth.blocks import Block
-from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
+from hwgen.synthesis.blocks import Block
+from hwgen.synthesis.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from hwgen.tools.toolchain import ToolError
 from tests.studies.engine.inline import open_inline
 from tests.studies.engine.points import layers_named

@@ -14,7 +14,7 @@ from hwgen.ir.names import plain_name
 from hwgen.studies.sweep.request import PACKAGES, SYNTHESIS_PACKAGES, SYNTHESIS_SECONDS, timing_text
 from hwgen.studies.sweep.rows import Cells
 from hwgen.studies.sweep.steps import code_digest
-from hwgen.synth.ecp5 import Device
+from hwgen.synthesis.ecp5 import Device
 from hwgen.tools.cache import digest_of
 
 __all__ = ["DepthFirstQuestion", "PipelinePoint"]

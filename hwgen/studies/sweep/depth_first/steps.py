@@ -25,7 +25,7 @@ from hwgen.search.pipeline.front import best_within, search_front
 from hwgen.studies.engine.attempt import Step, Tell
 from hwgen.studies.sweep.steps import key_of
 from hwgen.studies.sweep.synthesis import design_of, synthesised
-from hwgen.synth.ecp5 import Device
+from hwgen.synthesis.ecp5 import Device
 
 __all__ = ["PERFORM", "StackJob", "front_step", "perform", "predict_step", "simulate_step", "synthesise_step"]
 

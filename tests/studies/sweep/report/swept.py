@@ -34,8 +34,8 @@ from hwgen.studies.sweep.request import Outcome, Question
 from hwgen.studies.sweep.rows import row_of
 from hwgen.studies.sweep.synthesis import area_cells, area_rows
 from hwgen.studies.sweep.tables.files import write_results
-from hwgen.synth.blocks import Block
-from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
+from hwgen.synthesis.blocks import Block
+from hwgen.synthesis.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.studies.engine.points import layers_named
 
 __all__ = ["BUDGETS", "depth_first", "page_of", "results"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hwgen.synth.multipliers import with_input_registers
-from hwgen.synth.surroundings import surrounded
+from hwgen.synthesis.multipliers import with_input_registers
+from hwgen.synthesis.surroundings import surrounded
 from hwgen.tools.processes import started, stop
 from hwgen.tools.toolchain import ToolError
 

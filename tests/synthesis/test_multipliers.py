@@ -3,7 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
-from hwgen.synth.multipliers import with_input_registers
+from hwgen.synthesis.multipliers import with_input_registers
 
 CLOCK = 1
 

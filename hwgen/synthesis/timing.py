@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from hwgen.synth.surroundings import INPUTS, OUTPUTS
+from hwgen.synthesis.surroundings import INPUTS, OUTPUTS
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["CriticalPath", "Timing", "signal_of", "timing_of"]

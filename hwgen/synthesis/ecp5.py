@@ -4,9 +4,9 @@ Both tools come from PyPI as WebAssembly; they run in processes of their own, so
 find for a Verilog text is kept: the same text on the same device with the same tools is never synthesised twice.
 
 *Clock* is from register to register. Paths from and to the ports are not part of it: the logic beyond is not known.
-The design is placed without pads, with a register outside of each port (see `hwgen.synth.surroundings`): paths that
-begin or end there are told apart. Registers before multipliers are placed inside of these, and counted as
-flip-flops all the same (see `hwgen.synth.multipliers`).
+The design is placed without pads, with a register outside of each port (see `hwgen.synthesis.surroundings`): paths
+that begin or end there are told apart. Registers before multipliers are placed inside of these, and counted as
+flip-flops all the same (see `hwgen.synthesis.multipliers`).
 *Buffers* are the three memories that hold the schedule's tiles; *logic* is everything else, queues among it.
 """
 
@@ -25,9 +25,9 @@ from hwgen.export.cached import generated
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.ir.builtin import how_to_install
 from hwgen.ir.document import json_text
-from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gate_blocks_of, gates_of
-from hwgen.synth.timing import CriticalPath, Timing, timing_of
-from hwgen.synth.tool_run import ABC9, DEVICE, Device, Netlists, ToolRun
+from hwgen.synthesis.cells import Area, Gates, blocks_of, cells_of, gate_blocks_of, gates_of
+from hwgen.synthesis.timing import CriticalPath, Timing, timing_of
+from hwgen.synthesis.tool_run import ABC9, DEVICE, Device, Netlists, ToolRun
 from hwgen.tools.cache import digest_of
 from hwgen.tools.kept import kept_text, locked_entry
 from hwgen.tools.toolchain import ToolError, cache_room

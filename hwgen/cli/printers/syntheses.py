@@ -1,0 +1,96 @@
+"""Area and clock of what was synthesised, as tables."""
+
+import typer
+
+from hwgen.api.arguments import size_text
+from hwgen.api.synthesis import Design, Synthesised
+from hwgen.arch.hwc import HwcParameters
+from hwgen.cli.console import print_table
+from hwgen.cli.workload import tell_set
+from hwgen.synthesis.blocks import Block
+from hwgen.synthesis.cells import Area
+from hwgen.synthesis.ecp5 import ABC9, Synthesis
+
+__all__ = ["print_part", "print_synthesised"]
+
+CELLS = ("LUT4", "FF", "DSP 18x18", "block RAM", "LUT RAM 16x4")
+GATES = ("NAND2", "memory bits")
+"""Quantities of no technology: logic and flip-flops in NAND gates of two inputs, memories apart."""
+BUFFERS = {"M": "rings of maps", "S": "memories of stages"}
+
+
+def print_synthesised(found: Synthesised) -> None:
+    """Print each design; below them what all layers of a set have in common."""
+    for design in found.designs:
+        if design.whole is None:
+            _print_blocks(design)
+        else:
+            _print_whole(_title(design), design.whole)
+    if found.works and all(one.whole is not None for one in found.designs):
+        tell_set(found.works)
+
+
+def print_part(whose: str, part: str, found: dict[str, Area]) -> None:
+    """The areas of a part of the hardware, before all is known: gates take as long again, a cluster twice that."""
+    rows = [[name or "(top)", area.lut4_equivalents, *_cells(area)] for name, area in found.items()]
+    print_table(f"So far: {part} of {whose}", ["block", "LUT4 equivalents", *CELLS], rows)
+
+
+def _title(design: Design) -> str:
+    p, names = design.parameters, ", ".join(design.names)
+    if not isinstance(p, HwcParameters):
+        return f"{design.kind} of {names}"
+    size = size_text(p.input_bytes + p.weight_bytes + p.output_bytes)
+    return f"HWC of {size} {'of' if design.alone else 'for'} {names}"
+
+
+def _print_blocks(design: Design) -> None:
+    whole = {**design.blocks, "together": sum(design.blocks.values(), Block())}
+    rows = [
+        [
+            name or "(top)",
+            block.area.lut4_equivalents,
+            *_cells(block.area),
+            block.gates.nand2,
+            block.gates.memory_bits,
+        ]
+        for name, block in whole.items()
+    ]
+    columns = ["block", "LUT4 equivalents", *CELLS, *GATES]
+    print_table(f"{design.kind} of {', '.join(design.names)}", columns, rows)
+
+
+def _print_whole(what: str, found: Synthesis) -> None:
+    device = found.device
+    rows: list[list[object]] = [["logic", *_cells(found.logic)]]
+    rows += [
+        [BUFFERS.get(operand, f"buffer {operand}"), *_cells(area)] for operand, area in sorted(found.buffers.items())
+    ]
+    rows.append(["together", *_cells(found.total)])
+    print_table(f"{what}: ECP5 LFE5U-{device.size}, speed grade {device.speed}", ["", *CELLS], rows)
+    gates, path = found.gates, found.critical
+    typer.echo(f"clock: {found.clock_mhz:.1f} MHz (asked for {device.wanted_mhz:g})")
+    typer.echo(
+        f"critical path: {path.start} -> {path.end}, {path.ns:.1f} ns "
+        f"({path.logic_ns:.1f} in cells, {path.routing_ns:.1f} between them)"
+    )
+    typer.echo(f"through: {', '.join(path.through)}")
+    for name, outer in (
+        ("from an input to a register", found.from_inputs),
+        ("from a register to an output", found.to_outputs),
+        ("from an input to an output", found.across),
+    ):
+        ends = f"{outer.ns:.1f} ns, {outer.start} -> {outer.end}" if outer else "no path"
+        typer.echo(f"{name}: {ends}")
+    if found.mapper != ABC9:
+        typer.echo(
+            f"logic mapped by {found.mapper}, which is slower hardware: the abc9 of Yosys fails on this design"
+        )
+    typer.echo(
+        f"for no technology: {gates.nand2:,} NAND2 of logic, {gates.flip_flops:,} flip-flops among it; apart from it "
+        f"buffers of {gates.buffer_bits:,} bits and queues of {gates.queue_bits:,}"
+    )
+
+
+def _cells(area: Area) -> list[object]:
+    return [area.luts, area.ffs, area.dsps, area.block_rams, area.lut_rams]
