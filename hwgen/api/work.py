@@ -19,13 +19,14 @@ from hwgen.ir.hardware import MULTIPLIERS, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import file_names
 from hwgen.ir.schedule import Schedule, save_schedule
-from hwgen.lower.hwc.fitting import fitted
+from hwgen.lower.hwc.fitting import fitted, narrowed
+from hwgen.model.area.estimate import estimated_area
 from hwgen.model.cluster.levels import is_for_cluster
 from hwgen.model.nest.one_level import predict
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Balance, Result
 from hwgen.search.hwc.balanced import ANY_TRAFFIC, TRAFFIC_SLACK, BalancedRequest
-from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared, number_of_steps
+from hwgen.search.hwc.balanced_shared import SHARED_SLACK, balanced_shared, least_shared, number_of_steps
 from hwgen.search.hwc.shared import Shared
 from hwgen.search.objectives.of_cluster import CYCLES
 
@@ -33,6 +34,7 @@ __all__ = [
     "MOST_SLACK",
     "PER_LAYER",
     "SHARED",
+    "SHARED_SLACK",
     "TRAFFIC_SLACK",
     "Balance",
     "SetObjective",
@@ -48,6 +50,7 @@ __all__ = [
     "one_for_all",
     "save_works",
     "slack_of",
+    "time_and_area",
     "work_of",
 ]
 
@@ -122,7 +125,8 @@ def work_of(
             if is_given(value):
                 raise InputError(f"{option}: expected with a layer set, not with schedules")
         return _given_works(workload, given)
-    allowed = slack_of(objective or ("balanced" if given is None else default_objective(slack)), slack)
+    named = objective or ("balanced" if given is None else default_objective(slack))
+    allowed = slack_of(named, slack, shared=given is None and not per_layer)
     network: NetworkLike = workload if is_network(workload) else _names(workload)[0]
     coverage = covered(network, partial=partial)
     if given is not None and given.cluster is not None and not alone:
@@ -157,13 +161,14 @@ def default_objective(slack: float | None, *, demanded: bool = False) -> SetObje
     return "cycles" if slack is None and not demanded else "balanced"
 
 
-def slack_of(objective: str, slack: float | None) -> float | None:
+def slack_of(objective: str, slack: float | None, *, shared: bool = False) -> float | None:
     """The share by which traffic may exceed the least; None where the objective is one of traffic.
 
-    Raises `InputError` for a slack that is given with another objective.
+    ``shared`` : one HWC is found for all layers, which has a default of its own. Raises `InputError` for a slack that
+    is given with another objective.
     """
     if objective == "balanced":
-        return TRAFFIC_SLACK if slack is None else slack
+        return slack if slack is not None else SHARED_SLACK if shared else TRAFFIC_SLACK
     if slack is not None:
         raise InputError(f"--traffic-slack: expected with --objective balanced, got {objective}")
     return ANY_TRAFFIC if objective == CYCLES else None
@@ -186,13 +191,16 @@ def one_for_all(
 ) -> Shared:
     """The one HWC of some bytes that is best for all layers, and the schedules on it; its lanes are free.
 
-    ``slack`` : by what share traffic may exceed the least, for the fewest cycles; None: the least traffic.
+    Its coordinates are as narrow as the layers allow. ``slack`` : by what share traffic may exceed the least, for the
+    least time and area; None: the least traffic.
     """
     note(f"searching the best HWC of {size_text(size)} for {len(layers)} layers")
     with steps(number_of_steps(layers, size, slack, multipliers=multipliers), "searching") as step:
         if slack is None:
-            return least_shared(layers, size, multipliers=multipliers, name=name, step=step)
-        return balanced_shared(layers, size, multipliers=multipliers, slack=slack, name=name, step=step)
+            found = least_shared(layers, size, multipliers=multipliers, name=name, step=step)
+        else:
+            found = balanced_shared(layers, size, multipliers=multipliers, slack=slack, name=name, step=step)
+    return replace(found, hardware=narrowed(found.hardware, [result.schedule for result in found.results]))
 
 
 def balance_of(results: Sequence[Result]) -> Balance | None:
@@ -209,7 +217,22 @@ def balance_data(balance: Balance | None) -> dict[str, object]:
     return {
         **{name: asdict(cost) for name, cost in ends.items()},
         "weighed": {"within_slack": balance.within_slack, "timed": balance.timed},
+        **({} if balance.slack is None else {"traffic_slack": balance.slack}),
     }
+
+
+def time_and_area(balance: Balance | None, hardware: Hardware | None) -> str | None:
+    """A sentence of what one HWC for all layers was chosen by; None of other hardware."""
+    if balance is None or balance.slack is None or hardware is None:
+        return None
+    area = estimated_area(hardware)
+    assert area.mhz is not None
+    milliseconds = 1e-3 * balance.chosen.cycles / area.mhz
+    return (
+        f"Traffic may be {100 * balance.slack:g} % above the least (--traffic-slack {balance.slack:g}): the HWC is "
+        f"that of the least time, then area. Estimated for an ECP5: {milliseconds:,.1f} ms at {area.mhz:.1f} MHz, "
+        f"{area.lut4:,} LUT4-equivalents."
+    )
 
 
 def save_works(works: Sequence[Work], folder: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hwgen.api.work import MOST_SLACK, TRAFFIC_SLACK, Balance, SetObjective, Work
+from hwgen.api.work import MOST_SLACK, SHARED_SLACK, TRAFFIC_SLACK, Balance, SetObjective, Work, time_and_area
 from hwgen.cli.coverage import tell_activations
 from hwgen.cli.jobs import hardware_names, hierarchy_names, set_names
 
@@ -60,7 +60,8 @@ ObjectiveOption = Annotated[
     typer.Option(
         "--objective",
         help="For a SET: cycles, the default with --hardware: the fewest, whatever is moved; balanced, the default "
-        "without: the fewest within the slack of the least traffic; traffic: the least. On a cluster at the DRAM.",
+        "without: the fewest within the slack of the least traffic, where one HWC is found for all the least time "
+        "(cycles over the estimated clock), then area; traffic: the least. On a cluster at the DRAM.",
     ),
 ]
 SlackOption = Annotated[
@@ -70,7 +71,7 @@ SlackOption = Annotated[
         min=0,
         max=MOST_SLACK,
         metavar="SHARE",
-        help=f"With balanced: traffic above the least, at most ({TRAFFIC_SLACK:g}).",
+        help=f"With balanced: traffic above the least, at most ({TRAFFIC_SLACK:g}; a shared HWC: {SHARED_SLACK:g}).",
     ),
 ]
 PerLayer = Annotated[
@@ -92,15 +93,17 @@ ResidentOption = Annotated[
 
 def tell_set(works: Sequence[Work]) -> None:
     """Print what all layers of a set have in common: what was weighed, and activations that run as another one."""
-    tell_balance(works[0].balance)
+    tell_balance(works[0].balance, time_and_area(works[0].balance, works[0].hardware))
     if works[0].coverage is not None:
         tell_activations(works[0].coverage)
 
 
-def tell_balance(balance: Balance | None) -> None:
-    """The same as a sentence."""
+def tell_balance(balance: Balance | None, by: str | None) -> None:
+    """The same as a sentence; ``by`` : what one HWC for all layers was chosen by (`time_and_area`)."""
     if balance is None:
         return
+    if by is not None:
+        typer.echo(by)
     chosen, least, fewest = balance.chosen, balance.least_traffic, balance.fewest_cycles
     typer.echo(
         f"Chosen: {chosen.total_bytes:,} bytes in {chosen.cycles:,} cycles. The least traffic is "

@@ -11,6 +11,7 @@ from cosim.device.result import LayerResult
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.hwc import compile_layer
+from hwgen.model.area.estimate import estimated_area
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from tests.cli.command_line import Run
@@ -38,6 +39,12 @@ def test_from_the_table_to_equal_counts(run: Run, tmp_path: Path, monkeypatch: p
     assert answer.out.splitlines()[-1].startswith("All 3 rows: predicted = measured for every operand and direction")
     document = json.loads((tmp_path / "results" / "demo.json").read_text(encoding="utf-8"))
     hardware = load_hardware(tmp_path / "rtl" / "hardware.yaml")
+    assert hardware.position_bits == 8
+    assert hardware.constants, "fitted to the layers"
+    assert document["traffic_slack"] == 0.05
+    assert document["chosen"]["total_bytes"] <= 1.05 * document["least_traffic"]["total_bytes"]
+    area = estimated_area(hardware)
+    assert f"{area.mhz:.1f} MHz, {area.lut4:,} LUT4-equivalents" in " ".join(answer.out.split())
     for entry in document["results"]:
         assert entry["equal"] is entry["output_exact"] is True
         assert entry["predicted"] == entry["measured"]

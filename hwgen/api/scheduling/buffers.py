@@ -47,6 +47,12 @@ class BufferPlan(Plan):
         """The schedules, layer by layer, of each layer one for each size."""
         return tuple(result.schedule for result in self.results)
 
+    @property
+    def aim(self) -> str:
+        """What the objective ``balanced`` has least of: on one HWC for all layers it knows the clock, too."""
+        clocked = any(one is not None and one.slack is not None for one in self.balances)
+        return "least time of all layers" if clocked else "fewest cycles"
+
     def works(self) -> list[Work]:
         """The schedules of each size, in a folder of their own where there are several."""
         return [
@@ -159,7 +165,8 @@ class BufferPlan(Plan):
             f"hardware {self.runs_on[0].name}" if self.runs_on else "the pure model: no lanes, exact buffer need"
         )
         least = HWC_OBJECTIVES.get(self.objective)
-        what = "Fewest cycles found near the least traffic" if least is None else f"Least {least.title}"
+        near = f"{self.aim[0].upper()}{self.aim[1:]} found near the least traffic"
+        what = near if least is None else f"Least {least.title}"
         return [
             f"{what} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
             f"{result.total_bytes} bytes, out of {result.covered} schedules.",

@@ -149,7 +149,11 @@ class ScheduleRequest:
         if self.shared and (given is not None or goal not in ("balanced", "traffic")):
             raise InputError("--shared: expected without --hardware, and with --objective balanced or traffic")
         # Without hardware there is no exact model: cycles are those of the busiest of datapath and ports.
-        allowed = None if goal == CYCLES and given is None and self.slack is None else slack_of(goal, self.slack)
+        allowed = (
+            None
+            if goal == CYCLES and given is None and self.slack is None
+            else slack_of(goal, self.slack, shared=self.shared)
+        )
         if self.output is not None:
             wanted = SHARED if self.shared else None if given is None else given.name
             for size in sizes:

@@ -9,7 +9,7 @@ from cosim.device.result import LayerResult
 from hwgen.api.cosimulation import run_work as run
 from hwgen.api.generation.folders import write_made
 from hwgen.api.generation.hwcs import make_hardware
-from hwgen.api.work import Work, balance_data, one_for_all
+from hwgen.api.work import SHARED_SLACK, Work, balance_data, fitted_works, one_for_all, time_and_area
 from hwgen.cli.commands.cosim import Jobs
 from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.printers.cosimulations import print_comparison, print_failures
@@ -19,7 +19,6 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Marker
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
-from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.search.hwc.shared import Shared
 
 __all__ = ["demo"]
@@ -36,8 +35,8 @@ def demo(
 ) -> int:
     """Schedule, generate and simulate the five AlexNet rows of Stoutchinin et al. 2019 at full size, on one HWC."""
     layers = load_layer_set(SET).convolutions()
-    shared = one_for_all(tuple(layers), BUDGET, TRAFFIC_SLACK, name="demo")
-    work = Work(tuple(result.schedule for result in shared.results), shared.hardware)
+    shared = one_for_all(tuple(layers), BUDGET, SHARED_SLACK, name="demo")
+    (work,) = fitted_works([Work(tuple(result.schedule for result in shared.results), shared.hardware)])
     (generated,) = made = make_hardware([work], rtl)
     write_made([work], rtl, made)
     results = run(work, jobs=jobs)
@@ -50,7 +49,7 @@ def demo(
         print_comparison(results)
         _print_layers(shared, results)
         print_failures(results)
-        tell_balance(shared.balance)
+        tell_balance(shared.balance, time_and_area(shared.balance, work.hardware))
         typer.echo(_verdict(results))
     return 0 if all(result.passed for result in results) else 1
 

@@ -1,6 +1,7 @@
 """Plans as tables."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import typer
@@ -12,6 +13,7 @@ from hwgen.api.scheduling.busy import BusyPlan
 from hwgen.api.scheduling.clusters import ClusterPlan
 from hwgen.api.scheduling.hierarchies import HierarchyPlan, energy_unit, gap_text
 from hwgen.api.scheduling.plan import Plan
+from hwgen.api.work import time_and_area
 from hwgen.cli.console import print_table
 from hwgen.cli.coverage import tell_activations
 from hwgen.cli.workload import tell_balance
@@ -79,7 +81,7 @@ def _print_of_buffers(plan: BufferPlan) -> None:
         ]
         for result in plan.results
     ]
-    fewest = "Schedules of the fewest cycles found within the slack of the least traffic"
+    fewest = f"Schedules of the {plan.aim} found within the slack of the least traffic"
     ranking = HWC_OBJECTIVES.get(plan.objective)
     title = fewest if ranking is None else f"Schedules of least {ranking.title}"
     if ranking is not None and ranking.biases:
@@ -89,8 +91,8 @@ def _print_of_buffers(plan: BufferPlan) -> None:
     wide = ["words", "/ compulsory", "seconds", "pruned", "schedules covered"]
     print_table(title, columns, rows, wide=wide)
     _print_weighed(plan.results)
-    for one in plan.balances:
-        tell_balance(one)
+    for one, machine in zip_longest(plan.balances, plan.runs_on):
+        tell_balance(one, time_and_area(one, machine))
 
 
 def _print_weighed(results: Sequence[Result]) -> None:

@@ -9,7 +9,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc.program import compile_layer
 
-__all__ = ["fitted"]
+__all__ = ["fitted", "narrowed"]
 
 LEAST_BITS = 8
 QUANTISATION = {setting.name for setting in SCALED}
@@ -27,12 +27,20 @@ def fitted(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
 
     Raises `InputError` where the hardware itself cannot run one of them.
     """
+    return _with_settings(narrowed(hardware, schedules), schedules)
+
+
+def narrowed(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
+    """The same hardware with the narrowest coordinates that these schedules allow: it refuses layers of larger maps.
+
+    Raises `InputError` where the hardware itself cannot run one of them.
+    """
     bits = LEAST_BITS
     for schedule in schedules:
         compile_layer(schedule, hardware)
-        while bits < hardware.position_bits and not _runs(schedule, _narrowed(hardware, bits)):
+        while bits < hardware.position_bits and not _runs(schedule, _of_bits(hardware, bits)):
             bits += 1
-    return _with_settings(_narrowed(hardware, min(bits, hardware.position_bits)), schedules)
+    return _of_bits(hardware, min(bits, hardware.position_bits))
 
 
 def _with_settings(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
@@ -56,7 +64,7 @@ def _with_settings(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardwar
     )
 
 
-def _narrowed(hardware: Hardware, bits: int) -> Hardware:
+def _of_bits(hardware: Hardware, bits: int) -> Hardware:
     return hardware.model_copy(update={"position_bits": bits})
 
 

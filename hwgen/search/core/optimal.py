@@ -66,6 +66,7 @@ class Balance:
     timed : schedules within the slack of the least traffic whose cycles the model told.
     within_slack : all schedules of the space within the slack, where each of them was timed, so that none has fewer
         cycles than the chosen one; None where some were only estimated: then they are not counted.
+    slack : of one HWC for many layers, by what share its traffic might exceed the least; else None.
     """
 
     chosen: Cost
@@ -73,6 +74,7 @@ class Balance:
     fewest_cycles: Cost
     timed: int
     within_slack: int | None
+    slack: float | None = None
 
     @property
     def ends(self) -> tuple[Cost, Cost, Cost]:
@@ -98,7 +100,7 @@ class Balance:
     def from_data(cls, data: dict[str, Any]) -> "Balance":
         """The inverse of `as_data`."""
         chosen, least, fewest = (Cost(**data[key]) for key in ("chosen", "least_traffic", "fewest_cycles"))
-        return cls(chosen, least, fewest, data["timed"], data["within_slack"])
+        return cls(chosen, least, fewest, data["timed"], data["within_slack"], data.get("slack"))
 
 
 @dataclass(frozen=True)

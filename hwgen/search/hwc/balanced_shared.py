@@ -1,4 +1,4 @@
-"""One HWC for many layers: the fewest cycles within a slack of the least traffic.
+"""One HWC for many layers: the least time within a slack of the least traffic, then the least area.
 
 *What is proven*: the least traffic of all layers together, over all loop orders, marker places, memories and tile
 steps (`hwgen.search.hwc.shared`), and over all shapes of the lanes where they are free. A shape is left out only if
@@ -8,6 +8,9 @@ the layers' own least costs on it, each with an HWC of its own, are together abo
 least traffic; the orders are the best one of each shape, those of the best lower bounds, and the ones of
 `hwgen.search.hwc.canonical`. On each HWC the layers share the slack: the steps of all layers together may cost so
 much more. The HWCs that an estimate prefers (`hwgen.search.hwc.memory_split`) are judged by the exact cycle model.
+
+*What is best*: time is cycles over the clock, which `hwgen.model.area` estimates from the parameters of the HWC
+before it is fitted to the layers. Of HWCs within `NEAR` of the least time, that of the least estimated area is taken.
 """
 
 import time
@@ -23,26 +26,31 @@ from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.model.area.estimate import estimated_area
 from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.optimal import Balance, Cost, result_of
 from hwgen.search.core.orders import fixed_order
 from hwgen.search.core.space import Target
-from hwgen.search.hwc.balanced import LEVELS, TRAFFIC_SLACK
+from hwgen.search.hwc.balanced import LEVELS, NEAR
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
 from hwgen.search.hwc.fewer_tiles import cycles_of, quick_cycles
 from hwgen.search.hwc.order_candidates import LayerSet
 from hwgen.search.hwc.shared import Shared, best_shared, layer_set_of, shared_on
 from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within, given_nests
 
-__all__ = ["balanced_shared", "least_shared", "number_of_steps"]
+__all__ = ["SHARED_SLACK", "SharedSearch", "WeighedHwc", "balanced_shared", "least_shared", "number_of_steps"]
 
 Floats = NDArray[np.float64]
 
+SHARED_SLACK = 0.05
+"""Excess over the least traffic that is allowed for less time, unless another one is asked for: HWCs of a smaller
+area and a higher clock move some percent more."""
+
 BOUNDED_ORDERS = 4
 """Orders of each shape that are tried for their lower bound."""
-FINALISTS = 2
-"""HWCs that are judged for each slack."""
+FINALISTS, MOST_JUDGED = 2, 100
+"""HWCs that are judged for each slack; by time more, as long as there are no more layers on all of them together."""
 OPTIONS = 4
 """Schedules of a layer on an HWC that are weighed, by the bound and by the estimate each."""
 MOST_ESTIMATES = 600
@@ -58,17 +66,20 @@ def balanced_shared(
     *,
     multipliers: int = LANES,
     order: Order | None = None,
-    slack: float = TRAFFIC_SLACK,
+    slack: float = SHARED_SLACK,
+    clocked: bool = True,
     name: str = "shared",
     step: Callable[[], None] = lambda: None,
 ) -> Shared:
     """The HWC of ``budget`` bytes and the schedules on it; lanes (of ``multipliers``) and order are free if
     left out.
 
+    ``clocked`` : whether HWCs are compared by estimated time and area; else by cycles alone, and fewer of them.
+
     ``step`` is called `number_of_steps` times. Raises `InputError` if no HWC of this size runs all layers.
     """
     started = time.perf_counter()
-    search = _Search(tuple(layers), budget, order, name, step)
+    search = SharedSearch(tuple(layers), budget, order, name, step, clocked)
     search.find_least(_shapes(layers, budget, lanes, multipliers), max(FAR, slack))
     found = search.within(slack)
     return replace(found, seconds=time.perf_counter() - started)
@@ -90,7 +101,7 @@ def least_shared(
     ``step`` is called `number_of_steps` times. Raises `InputError` if no HWC of this size runs all layers.
     """
     started = time.perf_counter()
-    search = _Search(tuple(layers), budget, order, name, step)
+    search = SharedSearch(tuple(layers), budget, order, name, step)
     search.find_least(_shapes(layers, budget, lanes, multipliers), 0.0)
     least = min(search.least.values(), key=lambda shared: shared.total_bytes)
     return replace(least, seconds=time.perf_counter() - started)
@@ -123,7 +134,7 @@ class _Option:
 
 
 @dataclass(frozen=True)
-class _Choice:
+class WeighedHwc:
     """A schedule of each layer on one HWC."""
 
     hardware: Hardware
@@ -140,12 +151,15 @@ class _Choice:
 
 
 @dataclass
-class _Search:
+class SharedSearch:
+    """A search of one HWC for some layers; what was found is kept. See the module's docstring."""
+
     layers: tuple[Layer, ...]
     budget: int
     order: Order | None
     name: str
     step: Callable[[], None]
+    clocked: bool = False
     sets: dict[Lanes, LayerSet] = field(default_factory=dict)
     least: dict[Lanes, Shared] = field(default_factory=dict)
     known: dict[tuple[Lanes, Order], Shared | None] = field(default_factory=dict)
@@ -188,14 +202,34 @@ class _Search:
             self.step()
         judged += [(self._judged(one), one) for choices in (*reversed(near), far) for one in choices]
         inside = [pair for pair in judged if pair[0].total_bytes <= most]
-        cost, chosen = min(inside, key=lambda pair: (pair[0].cycles, pair[1].with_bias))
+        cost, chosen = self.best(inside)
         fewest, fastest = min(judged, key=lambda pair: (pair[0].cycles, pair[0].total_bytes))
-        found = self._as_shared(chosen, least, Balance(cost, first, fewest, len(inside), None))
+        found = self._as_shared(chosen, least, Balance(cost, first, fewest, len(inside), None, slack))
         ends = (self._costs(chosen), self._costs(_of_results(least)), self._costs(fastest))
         parts = (Balance(*costs, timed=1, within_slack=None) for costs in zip(*ends, strict=True))
         return replace(found, parts=tuple(parts))
 
-    def _as_shared(self, chosen: _Choice, least: Shared, balance: Balance) -> Shared:
+    def best(self, judged: Sequence[tuple[Cost, WeighedHwc]]) -> tuple[Cost, WeighedHwc]:
+        """The least area of those near the least time; of equal ones the least time, then the least traffic."""
+        weighed = []
+        for cost, choice in judged:
+            mhz, lut4 = self._clock_and_area(choice.hardware)
+            weighed.append((lut4, cost.cycles / mhz, choice.with_bias))
+        most = min(time for _, time, _ in weighed) * (1 + (NEAR if self.clocked else 0))
+        near = [n for n, (_, time, _) in enumerate(weighed) if time <= most]
+        return judged[min(near, key=lambda n: weighed[n])]
+
+    def _clock_and_area(self, hardware: Hardware) -> tuple[float, int]:
+        """Estimated MHz and LUT4; 1 and 0 where neither counts, or where no HWC can be made of it."""
+        if not self.clocked:
+            return 1.0, 0
+        try:
+            area = estimated_area(hardware)
+        except InputError:
+            return 1.0, 0
+        return area.mhz or 1.0, area.lut4
+
+    def _as_shared(self, chosen: WeighedHwc, least: Shared, balance: Balance) -> Shared:
         results = []
         needed = dict.fromkeys(ARRAYS, 0)
         for option, known in zip(chosen.options, least.results, strict=True):
@@ -208,12 +242,12 @@ class _Search:
         pruned = sum(shared.pruned for shared in self.least.values())
         return Shared(chosen.hardware, tuple(results), needed, covered, pruned, 0.0, balance)
 
-    def _judged(self, choice: _Choice) -> Cost:
+    def _judged(self, choice: WeighedHwc) -> Cost:
         """Traffic and cycles of a choice by the model."""
         costs = self._costs(choice)
         return Cost(sum(cost.total_bytes for cost in costs), sum(cost.cycles for cost in costs))
 
-    def _costs(self, choice: _Choice) -> list[Cost]:
+    def _costs(self, choice: WeighedHwc) -> list[Cost]:
         """The same for each layer."""
         costs = []
         for option in choice.options:
@@ -223,12 +257,18 @@ class _Search:
             costs.append(Cost(predict(option.schedule).total_bytes, self.exact[key]))
         return costs
 
-    def _choices(self, machines: list[Shared], limit: float) -> list[_Choice]:
-        """The choices of least estimated cycles within a limit, at most one for each HWC."""
+    def _choices(self, machines: list[Shared], limit: float) -> list[WeighedHwc]:
+        """The choices of least estimated time within a limit: for an HWC one, by time also that of least traffic."""
         inside = [shared for shared in machines if shared.total_bytes <= limit]
         inside = inside[: max(2, MOST_ESTIMATES // (2 * OPTIONS * len(self.layers)))]
         found = [choice for shared in inside if (choice := self._on(shared, limit)) is not None]
-        return sorted(found, key=lambda choice: choice.cycles)[:FINALISTS]
+        found.sort(key=lambda one: one.cycles / self._clock_and_area(one.hardware)[0])
+        if not self.clocked:
+            return found[:FINALISTS]
+        finalists = found[: max(FINALISTS, MOST_JUDGED // len(self.layers))]
+        those = [one.hardware for one in finalists]
+        # The estimate of cycles may be wrong on an HWC: its least traffic is judged, too.
+        return finalists + [_of_results(shared) for shared in inside if shared.hardware in those]
 
     def _machines(self, limit: float, *, bounded_orders: int) -> list[Shared]:
         """HWCs on which the layers' least traffic is within the limit, those of less traffic first."""
@@ -264,7 +304,7 @@ class _Search:
             self.known[lanes, order] = shared_on(layer_set, order, self.name)
         return self.known[lanes, order]
 
-    def _on(self, shared: Shared, limit: float) -> _Choice | None:
+    def _on(self, shared: Shared, limit: float) -> WeighedHwc | None:
         """The schedules of least estimated cycles on an HWC whose traffic together is within the limit."""
         spare = limit - shared.total_bytes
         fronts = [
@@ -283,7 +323,7 @@ class _Search:
                     if saved > 0 and more <= spare and saved / max(more, 1e-9) > gain:
                         best, gain = (n, option), saved / max(more, 1e-9)
             if best is None:
-                return _Choice(shared.hardware, tuple(chosen))
+                return WeighedHwc(shared.hardware, tuple(chosen))
             n, option = best
             spare -= option.traffic - chosen[n].traffic
             chosen[n] = option
@@ -334,7 +374,7 @@ def _memories(hardware: Hardware) -> PerOperand:
     return PerOperand(buffers["I"], buffers["W"], buffers["O"])
 
 
-def _of_results(shared: Shared) -> _Choice:
-    return _Choice(
+def _of_results(shared: Shared) -> WeighedHwc:
+    return WeighedHwc(
         shared.hardware, tuple(_Option(float(result.total_bytes), 0.0, result.schedule) for result in shared.results)
     )

@@ -206,7 +206,9 @@ def _shared(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
     if wanted.slack is None:
         best = least_shared(layers, budget, lanes, multipliers=wanted.multipliers, order=order)
     else:
-        best = balanced_shared(layers, budget, lanes, multipliers=wanted.multipliers, order=order, slack=wanted.slack)
+        best = balanced_shared(
+            layers, budget, lanes, multipliers=wanted.multipliers, order=order, slack=wanted.slack, clocked=False
+        )
     balances = {layer.name: part for layer, part in zip(layers, best.parts, strict=bool(best.parts))}
     return [Entry(result.schedule, best.hardware) for result in best.results], balances
 

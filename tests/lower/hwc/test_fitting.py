@@ -15,7 +15,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.lower.hwc.fitting import fitted
+from hwgen.lower.hwc.fitting import fitted, narrowed
 
 HARDWARE = Hardware(name="wide", lanes=Lanes(x=16), budget=1 << 16)
 
@@ -43,6 +43,15 @@ def schedule(channels: int, width: int) -> Schedule:
 )
 def test_the_widest_number_decides(channels: int, width: int, bits: int) -> None:
     assert fitted(HARDWARE, [schedule(3, 20), schedule(channels, width)]).position_bits == bits
+
+
+def test_coordinates_alone_are_narrowed() -> None:
+    """Settings stay registers; a later layer that does not fit is refused in one line."""
+    found = narrowed(HARDWARE, [schedule(3, 20), schedule(256, 20)])
+    assert found == HARDWARE.model_copy(update={"position_bits": 9})
+    compile_layer(schedule(511, 20), found)
+    with pytest.raises(InputError, match=r"^row: .*: expected below 512, got 512$"):
+        compile_layer(schedule(512, 20), found)
 
 
 def test_narrower_coordinates_refuse_the_layer() -> None:
