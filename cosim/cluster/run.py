@@ -1,21 +1,39 @@
 """Runs of simulated clusters, one or several on one DRAM: takes an image and registers, gives memory and counters."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.model import SimulatedCluster
-from cosim.device.dram import COUNTED, COUNTERS, dram_controls, dram_counts, dram_unwanted, packed, region_controls
+from cosim.device.dram import (
+    COUNTED,
+    COUNTERS,
+    Counted,
+    dram_controls,
+    dram_counts,
+    dram_unwanted,
+    packed,
+    region_controls,
+)
 from cosim.device.job import ELSEWHERE, Accesses, Job, Outcome, Unit, UnitOutcome
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import WINDOW_BYTES
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.control import Control
 
-__all__ = ["AHEAD", "REGIONS", "run_clusters", "tcdm_counts", "tcdm_words", "unit_controls"]
+__all__ = [
+    "AHEAD",
+    "REGIONS",
+    "run_clusters",
+    "tcdm_counts",
+    "tcdm_words",
+    "unit_controls",
+    "unit_cycles",
+    "unit_dram_counts",
+]
 
 AHEAD = "ahead"
 """The region of weights that are loaded for the next layer of a program."""
@@ -32,12 +50,14 @@ class Place(NamedTuple):
     -------
     scope : of its ports.
     counted : the scope of what is counted of it at the DRAM.
+    memory : the scope of its TCDM.
     window : first address of its registers.
     name : before the names of its ports in reports.
     """
 
     scope: str
     counted: str
+    memory: str
     window: int
     name: str
 
@@ -45,15 +65,19 @@ class Place(NamedTuple):
 def place_of(model: SimulatedCluster, number: int) -> Place:
     """Where a cluster is: alone, or the one of this number in a system."""
     if model.clusters is None:
-        return Place("harness", COUNTED, 0, "")
+        return Place("harness", COUNTED, "harness.tcdm", 0, "")
     scope = f"harness.clusters[{number}]"
-    return Place(scope, f"{scope}.axi", number * WINDOW_BYTES, f"cluster {number}: ")
+    memory = f"harness.dut.clusters[{number}].cluster.tcdm{'.memory' if model.stalls else ''}"
+    return Place(scope, f"{scope}.axi", memory, number * WINDOW_BYTES, f"cluster {number}: ")
 
 
-def run_clusters(model: SimulatedCluster, job: Job, between: Callable[[], None] = lambda: None) -> Outcome:
+def run_clusters(
+    model: SimulatedCluster, job: Job, between: Callable[[int], Mapping[str, int]] = lambda number: {}
+) -> Outcome:
     """Run one program on each cluster, after a reset unless ``job.reset`` is false.
 
-    ``between`` is called where the program has waited for all that it began, for each `hwgen.arch.commands.settle`.
+    ``between`` is called with the number of a cluster whose program has waited for all that it began, for each
+    `hwgen.arch.commands.settle`; it gives values of the harness' inputs for what is counted from there on.
     """
     harness, addresses = model.harness, cluster_registers(model.cluster).addresses
     places = [place_of(model, number) for number in range(len(job.units))]
@@ -83,10 +107,12 @@ def run_clusters(model: SimulatedCluster, job: Job, between: Callable[[], None] 
         harness.run(2)
         harness.set(rst=0)
         harness.run(200)
-    while model.clusters is None and harness.get("finished") and not harness.get("ended"):
-        between()
+    while harness.get("finished") and not harness.get("ended"):
+        for number in _settled(model):
+            harness.set(recount=1, **between(number))
         harness.run(1)
-        harness.run(job.cycle_limit + 1000, until_finished=True)
+        harness.set(recount=0)
+        harness.run(job.cycle_limit + 1000, until_finished=True)  # none where another program settles a cycle later
     seconds = time.perf_counter() - began
     harness.run(30)
     irq = harness.get("irq")
@@ -106,6 +132,12 @@ def run_clusters(model: SimulatedCluster, job: Job, between: Callable[[], None] 
         seconds=seconds,
         total=_total(model),
     )
+
+
+def _settled(model: SimulatedCluster) -> list[int]:
+    """The numbers of the clusters whose programs have just waited for all that they began."""
+    bits = 1 if model.clusters is None else model.harness.get("settles")
+    return [number for number in range(model.clusters or 1) if bits >> number & 1]
 
 
 def _control(model: SimulatedCluster, job: Job, control: int) -> None:
@@ -161,17 +193,15 @@ def unit_controls(units: Sequence[Unit]) -> dict[str, int]:
 def _unit(model: SimulatedCluster, number: int, registers: dict[str, int], refused: tuple[str, ...]) -> UnitOutcome:
     place, harness = place_of(model, number), model.harness
     if model.clusters is None:
-        cycles = harness.get("cycles")
         stalls = {name: value for name, value in registers.items() if name.startswith(STALLS)}
     else:
-        cycles = int(harness.counters("cycles_of", "harness")[number])
         stalls = {f"longest_wait_{way}": harness.get(f"worst_{way}", place.counted) for way in ("read", "write")}
     return UnitOutcome(
         registers=registers,
         refused=refused,
-        cycles=cycles,
+        cycles=unit_cycles(model, number),
         tcdm=tcdm_counts(model, number),
-        dram=dram_counts(model.harness, place.counted),
+        dram=unit_dram_counts(model, number),
         unwanted=dram_unwanted(model.harness, f"{place.scope}.wanted"),
         waits={
             master: model.harness.get("waits", port)
@@ -198,11 +228,23 @@ def tcdm_counts(model: SimulatedCluster, number: int = 0) -> Accesses:
     return {key: value for key, value in found.items() if value[0]}
 
 
-def tcdm_words(model: SimulatedCluster) -> NDArray[np.uint32]:
-    """The contents of the TCDM: consecutive words are in consecutive banks."""
+def unit_cycles(model: SimulatedCluster, number: int = 0) -> int:
+    """Cycles since a cluster was started, up to its interrupt."""
+    if model.clusters is None:
+        return model.harness.get("cycles")
+    return int(model.harness.counters("cycles_of", "harness")[number])
+
+
+def unit_dram_counts(model: SimulatedCluster, number: int = 0) -> Counted:
+    """What was counted of a cluster at the DRAM."""
+    return dram_counts(model.harness, place_of(model, number).counted)
+
+
+def tcdm_words(model: SimulatedCluster, number: int = 0) -> NDArray[np.uint32]:
+    """The contents of the TCDM of a cluster: consecutive words are in consecutive banks."""
+    memory = place_of(model, number).memory
     banks = [
-        model.harness.counters(f"bank_{number}", "harness.tcdm").view(np.uint32)
-        for number in range(model.cluster.tcdm_banks)
+        model.harness.counters(f"bank_{bank}", memory).view(np.uint32) for bank in range(model.cluster.tcdm_banks)
     ]
     return np.stack(banks, axis=1).reshape(-1)
 

@@ -30,6 +30,7 @@ __all__ = [
     "different_elements",
     "ended_with",
     "judge",
+    "lost",
     "no_end",
     "run_failures",
     "unwanted",
@@ -170,7 +171,7 @@ def judge(expected: Expected, outcome: Outcome, simulator: Simulator = "verilato
         regions = expected.regions[number] if expected.regions else ()
         lines = (*count.failures, *unwanted(regions, unit.unwanted))
         differences += [_unit_name(outcome, number) + line for line in lines]
-    differences += _lost(outcome)
+    differences += lost(outcome)
     wrong = different_elements(expected.output(outcome.memory), expected.reference)
     return LayerResult(
         schedule=expected.schedule,
@@ -347,7 +348,7 @@ def _miscounted(unit: UnitOutcome, late: int, computing: int | None) -> list[str
     return lines
 
 
-def _lost(outcome: Outcome) -> list[str]:
+def lost(outcome: Outcome) -> list[str]:
     """What the DRAM counted in another number than all units together: nothing is lost or made in between."""
     lines = []
     for name in ("beats", "axi_bursts", "blocks", "row_misses") if outcome.total else ():

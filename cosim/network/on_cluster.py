@@ -1,5 +1,6 @@
-"""A planned network in the simulated cluster: the layers' outputs are chained through its DRAM."""
+"""A planned network on simulated clusters, one or several: the layers' outputs are chained through their DRAM."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -8,21 +9,25 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.model import SimulatedCluster, load_cluster
+from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import INTERRUPT_CYCLES
 from cosim.device.device import dram_depth
 from cosim.device.dram import Region
-from cosim.device.judge import compared, different_elements, run_failures, unwanted
+from cosim.device.job import Outcome
+from cosim.device.judge import compared, different_elements, lost, run_failures, unwanted
 from cosim.device.result import LayerResult, NodeResult
 from cosim.hwc.layer_data import LayerData
 from cosim.hwc.results import dump_layer
 from cosim.network.nodes import compared_vector
 from cosim.network.on_hwc import RanLayer
-from cosim.network.run import LayerSample, NetworkRun, run_program
+from cosim.network.run import LayerSample, ProgramRun, run_programs
 from cosim.simulator.pace import Forecast, cluster_paces, soonest
+from cosim.system.model import load_system
+from cosim.system.results import INTERRUPT_CYCLES as INTERRUPT_CYCLES_IN_SYSTEM
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.cluster import SystemParameters
 from hwgen.arch.descriptor import OperandTag
-from hwgen.arch.dram import Dram, DramPort
+from hwgen.arch.dram import DramPort
 from hwgen.arch.layer_forms import run_inputs
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.ir.counts import Access
@@ -30,14 +35,15 @@ from hwgen.ir.names import file_names
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, Product
 from hwgen.ir.network.tensors import Int8
-from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan, Stretch
+from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan
 from hwgen.lower.network.order import turns
 from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.lower.network.program import PartTimes
+from hwgen.lower.system.networks import NetworkSystem, PlacedProgram, elapsed
 from hwgen.model.energy import prices_of
 from hwgen.model.system.times import ClusterTimes, QueueName
 
-__all__ = ["RanProgram", "run_clustered"]
+__all__ = ["RanProgram", "elapsed_cycles", "run_clustered"]
 
 Values = dict[str, NDArray]
 NOTHING = np.zeros(0, np.uint32)
@@ -50,7 +56,7 @@ class RanProgram:
 
     Members
     -------
-    image : number of the image.
+    image, stretch, cluster : numbers of the image, of the program among those of an image, and of its cluster.
     layers : its layers, each against model and integer reference.
     predicted_cycles, cycles : from the start to the interrupt.
     predicted, measured : what was read of the program itself.
@@ -61,6 +67,8 @@ class RanProgram:
     """
 
     image: int
+    stretch: int
+    cluster: int
     layers: tuple[RanLayer, ...]
     predicted_cycles: int
     cycles: int
@@ -78,12 +86,25 @@ class RanProgram:
         return not self.failures and all(layer.passed for layer in self.layers)
 
 
+def elapsed_cycles(programs: Sequence[RanProgram]) -> tuple[int, int]:
+    """Predicted and measured cycles of all programs; those that ran at the same time count once."""
+    together: dict[tuple[int, int], list[RanProgram]] = defaultdict(list)
+    for one in programs:
+        together[one.image - one.cluster, one.stretch].append(one)
+    both = [
+        (elapsed([one.predicted_cycles for one in each]), elapsed([one.cycles for one in each]))
+        for each in together.values()
+    ]
+    return round(sum(predicted for predicted, _ in both)), round(sum(measured for _, measured in both))
+
+
 def run_clustered(
     graph: Graph,
     plan: ClusterPlan,
     images: Sequence[Arrays],
     folder: Path | None = None,
     *,
+    clusters: int = 1,
     stalls: bool = False,
     fast: bool | None = None,
     tell: Callable[[Forecast], None] = lambda forecast: None,
@@ -96,135 +117,183 @@ def run_clustered(
     images : all tensors of each image by name, as the integer reference has them; inputs and constants are used, the
         others are what outputs are compared with.
     folder : gets the operands and outputs of the layers, as `cosim.hwc.results.dump_layer` writes them.
+    clusters : on one DRAM, each of which runs an image of its own at the same time.
     stalls : random stalls at every channel to the DRAM and every port of the TCDM.
     fast, tell : see `cosim.cluster.results.cosimulate_clusters`.
     progress : called after each layer and image.
     """
-    cluster = plan.hardware.cluster
-    timing = (cluster and cluster.dram) or Dram()
+    system = NetworkSystem(plan, clusters)
+    runner = _Runner(graph, system, len(images), stalls, folder, progress)
+    total = sum(
+        elapsed([times.total for _, times in runner.times(stretch, number)])
+        for number in _rounds(len(images), clusters)
+        for stretch in range(len(plan.stretches))
+    )
     machine = plan.stretches[0].program.hardware
-    times = [stretch.program.part_times(timing) for stretch in plan.stretches]
-    forecast = soonest(cluster_paces(machine.hwcs), [len(images) * sum(whole.total for _, whole in times)])
+    forecast = soonest(cluster_paces(machine.hwcs * clusters), [total])
     tell(forecast)
-    long = forecast.simulator == "verilator_fast" if fast is None else fast
-    model = load_cluster(machine, dram_log2=dram_depth(plan.size // WORD_BYTES + 1), fast=long)
-    one = _Runner(graph, plan, model, timing, times, len(images), stalls, folder, progress)
+    runner.load(fast=forecast.simulator == "verilator_fast" if fast is None else fast)
     ran: list[RanProgram] = []
     values: list[Values] = []
-    for number, tensors in enumerate(images):
-        found, programs = one.image(number, tensors)
-        values.append(found)
+    for number in _rounds(len(images), clusters):
+        found, programs = runner.images(len(values), images[len(values) : len(values) + number])
+        values += found
         ran += programs
     return ran, values
 
 
+def _rounds(images: int, clusters: int) -> list[int]:
+    """How many images run at the same time, one time after the other."""
+    whole, rest = divmod(images, clusters)
+    return [clusters] * whole + [rest] * bool(rest)
+
+
 class _Runner:
-    """Runs images one after the other."""
+    """Runs as many images at a time as there are clusters."""
 
     def __init__(
         self,
         graph: Graph,
-        plan: ClusterPlan,
-        model: SimulatedCluster,
-        timing: Dram,
-        times: Sequence[tuple[Sequence[PartTimes], ClusterTimes]],
+        system: NetworkSystem,
         number: int,
         stalls: bool,
         folder: Path | None,
         progress: Callable[[], None],
     ) -> None:
-        self._graph, self._plan, self._model, self._timing = graph, plan, model, timing
-        self._hwc = plan.stretches[0].program.hardware.hwc
-        self._times, self._stalls, self._folder, self._progress = times, stalls, folder, progress
-        self._port = DramPort(plan.stretches[0].program.hardware.axi_bits, timing)
+        plan = system.plan
+        self._graph, self._plan, self._system = graph, plan, system
+        self._machine = plan.stretches[0].program.hardware
+        self._stalls, self._folder, self._progress = stalls, folder, progress
+        self._port = DramPort(self._machine.axi_bits, system.timing)
+        self._times: dict[tuple[int, int], list[tuple[list[PartTimes], ClusterTimes]]] = {}
         layers = {layer.node.name: layer.part for layer in plan.layers if isinstance(layer.part, LayerPart)}
         names = [part.program.schedule.layer.name for part in layers.values()]
         files = file_names([f"{name}.{image}" if image else name for image in range(number) for name in names])
         self._names = dict(zip(product(range(number), layers), files, strict=True))
 
-    def image(self, number: int, tensors: Arrays) -> tuple[Values, list[RanProgram]]:
-        """All programs, and the host between them."""
+    def times(self, stretch: int, clusters: int) -> list[tuple[list[PartTimes], ClusterTimes]]:
+        """The predicted cycles of a stretch on some clusters at the same time, and of its parts."""
+        if (stretch, clusters) not in self._times:
+            self._times[stretch, clusters] = self._system.part_times(stretch, clusters)
+        return self._times[stretch, clusters]
+
+    def load(self, *, fast: bool) -> None:
+        """Build the simulator; ``fast``: for long runs."""
+        depth, clusters = dram_depth(self._system.size // WORD_BYTES + 1), self._system.clusters
+        self._model = (
+            load_cluster(self._machine, dram_log2=depth, fast=fast)
+            if clusters == 1
+            else load_system(
+                SystemParameters(self._machine, clusters), dram_log2=depth, fast=fast, slow=self._stalls or not fast
+            )
+        )
+
+    def images(self, first: int, images: Sequence[Arrays]) -> tuple[list[Values], list[RanProgram]]:
+        """All programs of some images, numbered from ``first`` on, and the host between them."""
         computed = {name for node in self._graph.nodes for name in node.outputs}
-        values = {name: array for name, array in tensors.items() if name not in computed}
-        memory = self._plan.image(np.random.default_rng(number))
+        values = [{name: array for name, array in tensors.items() if name not in computed} for tensors in images]
+        generators = [np.random.default_rng(first + number) for number in range(self._system.clusters)]
+        memory = self._system.image(generators)
         ran: list[RanProgram] = []
+        stretch = 0
         for here, nodes in self._plan.order.steps:
             if here:
-                at = len(ran)
-                memory, program = self._program(number, at, memory, values, tensors)
-                ran.append(program)
+                memory, programs = self._programs(first, stretch, memory, values, images)
+                ran += programs
+                stretch += 1
                 continue
             for node in nodes:
-                values.update(zip(node.outputs, node_outputs(self._graph, node, values), strict=True))
+                for one in values:
+                    one.update(zip(node.outputs, node_outputs(self._graph, node, one), strict=True))
         return values, ran
 
-    def _program(
-        self, number: int, at: int, memory: NDArray[np.uint32], values: Values, tensors: Arrays
-    ) -> tuple[NDArray[np.uint32], RanProgram]:
+    def _programs(
+        self, first: int, at: int, memory: NDArray[np.uint32], values: Sequence[Values], images: Sequence[Arrays]
+    ) -> tuple[NDArray[np.uint32], list[RanProgram]]:
         """Write what the host gives, run, and read what the layers have made."""
-        stretch, bases = self._plan.stretches[at], self._plan.rooms.bases
+        stretch, bases, system = self._plan.stretches[at], self._plan.rooms.bases, self._system
+        placed = [system.program(at, cluster) for cluster in range(len(images))]
         octets = memory.view(np.uint8)
-        for layer in stretch.layers:
-            for source, name in zip(layer.sources, layer.node.inputs, strict=True):
-                if source in stretch.given:
-                    content = _stored(layer, values[name]).reshape(-1).view(np.uint8)
-                    octets[bases[source] : bases[source] + content.size] = content
-        rates = np.random.default_rng([number, at]).integers(1, 120, 6).tolist() if self._stalls else [0] * 6
-        parts, times = self._times[at]
-        run = run_program(
+        for one, own in zip(placed, values, strict=True):
+            for layer in stretch.layers:
+                for source, name in zip(layer.sources, layer.node.inputs, strict=True):
+                    if source in stretch.given:
+                        content = _stored(layer, own[name]).reshape(-1).view(np.uint8)
+                        base = one.place(bases[source])
+                        octets[base : base + content.size] = content
+        rates = np.random.default_rng([first, at]).integers(1, 120, 6).tolist() if self._stalls else [0] * 6
+        times = self.times(at, len(images))
+        runs, whole = run_programs(
             self._model,
-            stretch.program,
+            placed,
             memory,
-            timing=self._timing,
-            cycle_limit=int(100_000 + 4 * times.total * (16 if self._stalls else 1)),
-            random=1 + number,
+            seen=system.seen,
+            timing=system.timing,
+            cycle_limit=int(100_000 + 4 * max(each.total for _, each in times) * (16 if self._stalls else 1)),
+            random=1 + first,
             axi_stalls=(rates[0], rates[1], rates[2], rates[3], rates[4]),
             tcdm_stalls=rates[5],
         )
-        program = self._judged(stretch, run, number, parts, times, tensors)
-        for layer, ran in zip(stretch.layers, program.layers, strict=True):
-            if layer.node.output in self._plan.order.asked or turns(layer.node):
-                values[layer.node.output] = _made(layer, layer.part.output(run.whole.memory, NOTHING))
-            else:
-                values[layer.node.output] = ran.output
-        return run.whole.memory, program
+        programs = []
+        for cluster, (run, tensors, own) in enumerate(zip(runs, images, values, strict=True)):
+            program = self._judged(
+                at, placed[cluster], run, whole, (first + cluster, cluster), times[cluster], tensors
+            )
+            programs.append(program)
+            made = system.seen(whole.memory, cluster)
+            for layer, ran in zip(stretch.layers, program.layers, strict=True):
+                if layer.node.output in self._plan.order.asked or turns(layer.node):
+                    own[layer.node.output] = _made(layer, layer.part.output(made, NOTHING))
+                else:
+                    own[layer.node.output] = ran.output
+        return whole.memory, programs
 
     def _judged(
         self,
-        stretch: Stretch,
-        run: NetworkRun,
-        number: int,
-        parts: Sequence[PartTimes],
-        times: ClusterTimes,
+        at: int,
+        placed: PlacedProgram,
+        run: ProgramRun,
+        whole: Outcome,
+        numbers: tuple[int, int],
+        predicted_times: tuple[Sequence[PartTimes], ClusterTimes],
         tensors: Arrays,
     ) -> RanProgram:
+        """``numbers`` : of the image and of the cluster."""
+        (image, cluster), (parts, times), unit = numbers, predicted_times, run.unit
+        stretch = self._plan.stretches[at]
         predictions = stretch.program.predictions(self._port)
         ran = []
         for layer, prediction, took, sample in zip(stretch.layers, predictions, parts, run.layers, strict=True):
-            ran.append(self._layer(layer, prediction, took.cycles, sample, number, tensors))
+            ran.append(self._layer(layer, prediction, took.cycles, sample, image, tensors))
             self._progress()
-        fetched = sum(
-            (Access(**one) for (kind, _), one in run.whole.only.dram.items() if kind is OperandTag.P), Access()
-        )
+        fetched = sum((Access(**one) for (kind, _), one in unit.dram.items() if kind is OperandTag.P), Access())
         predicted = stretch.program.fetched(self._port)
         mine = replace(predicted, elements=0)
         failures = [] if fetched == mine else [f"program: {fetched}, predicted {mine}"]
-        regions = [Region(*one) for layer in stretch.layers for one in layer.part.dram_regions]
-        failures += [*unwanted(regions, run.whole.only.unwanted), *run_failures(run.whole, INTERRUPT_CYCLES)]
+        regions = [
+            Region(placed.place(base), placed.place(base) + end - base, kind)
+            for layer in stretch.layers
+            for base, end, kind in layer.part.dram_regions
+        ]
+        failures += unwanted(regions, unit.unwanted)
+        if cluster == 0:  # what is wrong with the run is said once
+            late = INTERRUPT_CYCLES if self._system.clusters == 1 else INTERRUPT_CYCLES_IN_SYSTEM
+            failures += [*run_failures(whole, late), *lost(whole)]
         measured = replace(fetched, elements=fetched.bytes // WORD_BYTES)
-        whole = run.whole
         return RanProgram(
-            number,
+            image,
+            at,
+            cluster,
             tuple(ran),
             round(times.total),
-            whole.cycles,
+            unit.cycles,
             predicted,
             measured,
             whole.seconds,
             tuple(failures),
             tuple(part.busy for part in parts),
             times.busy,
-            {queue: whole.only.registers[f"busy_{queue}"] for queue in times.busy},
+            {queue: unit.registers[f"busy_{queue}"] for queue in times.busy},
         )
 
     def _layer(
@@ -251,7 +320,7 @@ class _Runner:
             "predicted_cycles": round(cycles),
             "cycles": sample.cycles,
             "failures": (*count.failures, *wrong),
-            "prices": prices_of(self._hwc, self._plan.hardware.cluster),
+            "prices": prices_of(self._machine.hwc, self._plan.hardware.cluster),
         }
         made = _made(layer, output)
         different = int(np.count_nonzero(made != reference))

@@ -1,7 +1,8 @@
-"""A program of several layers on a simulated cluster: what each layer moved, and what it left in the DRAM."""
+"""Programs of several layers on simulated clusters: what each layer moved, and what it left in the DRAM."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
 import numpy as np
@@ -9,17 +10,27 @@ from numpy.typing import NDArray
 
 from cosim.cluster.model import SimulatedCluster
 from cosim.cluster.preparation import WATCHDOG
-from cosim.cluster.run import AHEAD, run_clusters, tcdm_counts, tcdm_words, unit_controls
+from cosim.cluster.run import (
+    AHEAD,
+    run_clusters,
+    tcdm_counts,
+    tcdm_words,
+    unit_controls,
+    unit_cycles,
+    unit_dram_counts,
+)
 from cosim.device.dram import AHEAD as AHEAD_KIND
-from cosim.device.dram import Counted, Region, dram_counts
-from cosim.device.job import Accesses, Job, Outcome, Unit
+from cosim.device.dram import Counted, Region
+from cosim.device.job import Accesses, Job, Outcome, Unit, UnitOutcome
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram
-from hwgen.lower.network.parts import Part
-from hwgen.lower.network.program import NetworkProgram
+from hwgen.lower.network.parts import Regions
+from hwgen.lower.system.networks import PlacedProgram
 
-__all__ = ["LayerSample", "NetworkRun", "run_program"]
+__all__ = ["LayerSample", "ProgramRun", "run_programs"]
+
+Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -36,88 +47,112 @@ class LayerSample:
     cycles: int
     tcdm: Accesses
     dram: Counted
-    memory: NDArray[np.uint32]
-    shared: NDArray[np.uint32]
+    memory: Words
+    shared: Words
 
 
 @dataclass(frozen=True)
-class NetworkRun:
-    """A run of a program: its layers, and the whole."""
+class ProgramRun:
+    """A run of a program: its layers, and its cluster in the whole."""
 
     layers: tuple[LayerSample, ...]
-    whole: Outcome
+    unit: UnitOutcome
 
 
-def run_program(
+def run_programs(
     model: SimulatedCluster,
-    program: NetworkProgram,
-    image: NDArray[np.uint32],
+    programs: Sequence[PlacedProgram],
+    image: Words,
     *,
+    seen: Callable[..., Words],
     timing: Dram,
     cycle_limit: int,
     random: int = 1,
     axi_stalls: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0),
     tcdm_stalls: int = 0,
-) -> NetworkRun:
-    """Run the program once.
+) -> tuple[list[ProgramRun], Outcome]:
+    """Run programs once, each on a cluster: what came of each, and of all.
 
     Parameters
     ----------
-    image : the DRAM, with the program's words in it.
+    image : the DRAM, with the words of the programs in it.
+    seen : see `NetworkSystem.seen`.
     random, axi_stalls, tcdm_stalls, timing, cycle_limit : see `Job`.
     """
-    fetched = Region(program.address, program.address + WORD_BYTES * len(program.words), OperandTag.P)
+    units = [Unit({**one.settings, "watchdog": WATCHDOG}, dram=(_fetched(one),)) for one in programs]
     job = Job(
-        name=f"{len(program.parts)} layers",
+        name=f"{len(programs[0].program.parts)} layers",
         image=image,
-        units=(Unit({**program.settings, "watchdog": WATCHDOG}, dram=(fetched,)),),
+        units=tuple(units),
         cycle_limit=cycle_limit,
         random=random,
         axi_stalls=axi_stalls,
         tcdm_stalls=tcdm_stalls,
         timing=timing,
     )
-    watch = _Watch(model, program.parts, fetched, len(image))
-    whole = run_clusters(model, job, watch.layer_begins)
-    watch.sample(whole)
-    return NetworkRun(tuple(watch.samples), whole)
+    watches = [
+        _Watch(model, number, one, partial(seen, cluster=number), len(image)) for number, one in enumerate(programs)
+    ]
+
+    def layer_begins(number: int) -> dict[str, int]:
+        units[number] = watches[number].layer_begins()
+        return unit_controls(units)
+
+    whole = run_clusters(model, job, layer_begins)
+    runs = []
+    for watch, unit in zip(watches, whole.units, strict=True):
+        watch.sample(unit, whole.memory)
+        runs.append(ProgramRun(tuple(watch.samples), unit))
+    return runs, whole
+
+
+def _fetched(program: PlacedProgram) -> Region:
+    """Where the program itself is in the DRAM."""
+    return Region(program.address, program.address + WORD_BYTES * len(program.words), OperandTag.P)
 
 
 class _Watch:
-    """Takes samples where a layer begins, and has its accesses counted by its own regions from there on."""
+    """Takes samples where a layer of a cluster begins, and has accesses counted by its regions from there on."""
 
-    def __init__(self, model: SimulatedCluster, parts: Sequence[Part], fetched: Region, words: int) -> None:
-        self._model, self._parts, self._fetched, self._words = model, parts, fetched, words
+    def __init__(
+        self, model: SimulatedCluster, number: int, program: PlacedProgram, seen: Callable[[Words], Words], words: int
+    ) -> None:
+        self._model, self._number, self._program = model, number, program
+        self._seen, self._words = seen, words
+        self._parts, self._fetched = program.program.parts, _fetched(program)
         self._begun = 0
         self._before: tuple[int, Accesses, Counted] = (0, {}, {})
         # What was done for the next part.
         self._ahead: tuple[Accesses, Counted] = ({}, {})
         self.samples: list[LayerSample] = []
 
-    def layer_begins(self) -> None:
-        """All before is done."""
-        model = self._model
-        now = model.harness.get("cycles"), tcdm_counts(model), dram_counts(model.harness)
+    def layer_begins(self) -> Unit:
+        """Take the sample of the layer before, of which all is done; what accesses are counted by from here on."""
+        model, number = self._model, self._number
+        now = unit_cycles(model, number), tcdm_counts(model, number), unit_dram_counts(model, number)
         if self._begun:
             self._add(now, model.harness.read(self._words))
         self._before = now
         part = self._parts[self._begun]
         self._begun += 1
-        tensors, rings = [Region(*one) for one in part.dram_regions], dict(part.tcdm_regions)
+        tensors, rings = self._regions(part.dram_regions), dict(part.tcdm_regions)
         following = self._parts[self._begun] if self._begun < len(self._parts) else None
         if following is not None and following.early is not None:
             rings[AHEAD] = following.early.tcdm
-            tensors[:0] = [Region(base, last, AHEAD_KIND + kind) for base, last, kind in following.early.tensors]
-        model.harness.set(recount=1, **unit_controls([Unit({}, rings, (*tensors, self._fetched))]))
-        model.harness.run(1)
-        model.harness.set(recount=0)
+            tensors = self._regions(following.early.tensors, AHEAD_KIND) + tensors
+        return Unit({}, rings, (*tensors, self._fetched))
 
-    def sample(self, whole: Outcome) -> None:
+    def _regions(self, regions: Regions, kinds: int = 0) -> list[Region]:
+        """Regions of the plan where the cluster has them; ``kinds`` : added to what is there."""
+        place = self._program.place
+        return [Region(place(base), place(base) + end - base, kinds + kind) for base, end, kind in regions]
+
+    def sample(self, unit: UnitOutcome, memory: Words) -> None:
         """The last layer, after the run."""
         if self._begun:
-            self._add((whole.cycles, whole.only.tcdm, whole.only.dram), whole.memory)
+            self._add((unit.cycles, unit.tcdm, unit.dram), memory)
 
-    def _add(self, now: tuple[int, Accesses, Counted], memory: NDArray[np.uint32]) -> None:
+    def _add(self, now: tuple[int, Accesses, Counted], memory: Words) -> None:
         cycles, tcdm, dram = self._before
         words: Accesses = {
             key: (count - tcdm.get(key, (0, 0))[0], size - tcdm.get(key, (0, 0))[1])
@@ -130,9 +165,9 @@ class _Watch:
         }
         words, moved = self._with_ahead(words, moved)
         stays = self._parts[len(self.samples)].stays
-        shared = tcdm_words(self._model) if stays else np.zeros(0, np.uint32)
+        shared = tcdm_words(self._model, self._number) if stays else np.zeros(0, np.uint32)
         counted = {key: one for key, one in words.items() if one[0]}
-        self.samples.append(LayerSample(now[0] - cycles, counted, moved, memory, shared))
+        self.samples.append(LayerSample(now[0] - cycles, counted, moved, self._seen(memory), shared))
 
     def _with_ahead(self, words: Accesses, moved: Counted) -> tuple[Accesses, Counted]:
         """The counts of a part with what was done for it before, without what is done for the next one."""

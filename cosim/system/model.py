@@ -37,6 +37,8 @@ def system_device(system: SystemParameters, dram_log2: int, *, slow: bool) -> De
             "WidthI": ports.I,
             "WidthW": ports.W,
             "WidthO": ports.O,
+            "Vector": int(cluster.vector),
+            "WidthVector": 8 * cluster.vector_shape.word_bytes,
         },
         # A macro and no parameter: Verilator looks up names in other modules before it knows the parameters.
         macros=("SLOW_TCDM",) if slow else (),

@@ -32,7 +32,7 @@ from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.dram.counts import program_access
 from hwgen.model.energy import prices_of
 
-__all__ = ["SystemTask", "cosimulate_systems", "prepare_system"]
+__all__ = ["INTERRUPT_CYCLES", "SystemTask", "cosimulate_systems", "prepare_system"]
 
 INTERRUPT_CYCLES = 0
 """Cycles from a cluster's start to its interrupt that its register ``cycles`` does not count: the harness sees the

@@ -16,14 +16,17 @@ module harness #(
     parameter int WidthI = 32,    // bits of a word of each HWC's ports
     parameter int WidthW = 32,
     parameter int WidthO = 32,
+    parameter int Vector = 0,     // vector units of each cluster: none or one
+    parameter int WidthVector = 32,  // bits of a word of its ports
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
   localparam int IdBits = MasterIdBits + $clog2(Clusters);
   localparam int Moves = DataBits / 32;           // a DMA's ports that load, and those that store
-  localparam int Ports = 3 * Hwcs + 2 * Moves;    // of a cluster's memory
+  localparam int Others = 3 * Hwcs + 2 * Moves;   // the first port of the vector unit: it reads, the next one writes
+  localparam int Ports = Others + 2 * Vector;     // of a cluster's memory
   localparam int WidthHwc = WidthI + WidthW + WidthO;
-  localparam int Bits = Hwcs * WidthHwc + 32 * 2 * Moves;
+  localparam int BitsOthers = Hwcs * WidthHwc + 32 * 2 * Moves;  // of a word of each port before those
   localparam int Regions = 16;                    // of the DRAM, for each cluster
   localparam int DramRegions = 1;                 // what is counted is told apart at the clusters
   localparam int Rings = 5;                       // of each TCDM
@@ -32,6 +35,7 @@ module harness #(
   logic                clk = 1'b0;
   logic                rst = 1'b1;              // resets the system
   logic                clear = 1'b1;            // clears all but the memory, and takes over the controls below
+  logic                recount = 1'b0;          // takes over the regions of TCDM and DRAM, and clears nothing
   logic                cfg_go = 1'b0;           // every change starts one transfer on the configuration port
   logic                cfg_write = 1'b0;
   logic [        31:0] cfg_address = 32'd0;
@@ -56,7 +60,9 @@ module harness #(
   logic                cfg_error;
   wire  [Clusters-1:0] irq;
   logic [Clusters-1:0] started;
-  wire                 finished;                // every started cluster's interrupt, or too many cycles
+  wire                 ended;                   // every started cluster's interrupt, or too many cycles
+  wire  [Clusters-1:0] settles;                 // the cluster's program is between two layers
+  wire                 finished;                // one of these
   logic                timed_out;
   logic         [47:0] cycles;                  // from the first start to the last interrupt
   logic         [47:0] cycles_of[Clusters];     // of each cluster from its start to its interrupt
@@ -79,11 +85,13 @@ module harness #(
       limit      <= cycle_limit;
       start      <= random_start;
       tcdm_stalls <= tcdm_rate;
+      program_from <= program_first;
+      program_to <= program_end;
+    end
+    if (clear || recount) begin
       dram_from  <= dram_region_base;
       dram_to    <= dram_region_end;
       dram_kind  <= dram_region_kind;
-      program_from <= program_first;
-      program_to <= program_end;
       tcdm_from  <= tcdm_region_base;
       tcdm_to    <= tcdm_region_end;
     end
@@ -122,20 +130,22 @@ module harness #(
   // Cycles.
   wire [31:0] number = paddr / window;
   wire begins = ends && pwrite && paddr % window == start_at && pwdata == start_data && number < 32'(Clusters);
-  logic [Clusters-1:0] ended;
-  assign finished = (started != '0 && (ended & started) == started) || timed_out;
+  logic [Clusters-1:0] interrupted;
+  wire all_interrupted = started != '0 && (interrupted & started) == started;
+  assign ended = all_interrupted || timed_out;
+  assign finished = ended || settles != '0;
   always_ff @(posedge clk) begin
     if (clear_now) begin
       started   <= '0;
-      ended     <= '0;
+      interrupted <= '0;
       timed_out <= 1'b0;
       cycles    <= 48'd0;
       for (int i = 0; i < Clusters; i++) cycles_of[i] <= 48'd0;
     end else begin
       if (begins) started[number] <= 1'b1;
-      ended <= ended | (irq & started);
-      if (started != '0 && (ended & started) != started) cycles <= cycles + 48'd1;
-      for (int i = 0; i < Clusters; i++) if (started[i] && !ended[i]) cycles_of[i] <= cycles_of[i] + 48'd1;
+      interrupted <= interrupted | (irq & started);
+      if (started != '0 && !all_interrupted) cycles <= cycles + 48'd1;
+      for (int i = 0; i < Clusters; i++) if (started[i] && !interrupted[i]) cycles_of[i] <= cycles_of[i] + 48'd1;
       if (cycles >= limit) timed_out <= 1'b1;
     end
   end
@@ -165,6 +175,7 @@ module harness #(
   genvar c, g;
   generate
     for (c = 0; c < Clusters; c = c + 1) begin : clusters
+      assign settles[c] = dut.clusters[c].cluster.settles;
       // What the cluster's program wants: of the bursts at its port, and of those that the DRAM has of it.
       wire [31:0] first = program_from[32*c+:32];
       wire [31:0] stop = program_to[32*c+:32];
@@ -246,11 +257,12 @@ module harness #(
       end
 `endif
       for (g = 0; g < Ports; g = g + 1) begin : ports
-        // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA.
+        // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA and of the vector unit.
         localparam int OfHwc = g % 3 == 0 ? WidthI : g % 3 == 1 ? WidthW : WidthO;
         localparam int Before = g % 3 == 0 ? 0 : g % 3 == 1 ? WidthI : WidthI + WidthW;
-        localparam int Width = g < 3 * Hwcs ? OfHwc : 32;
-        localparam int At = g < 3 * Hwcs ? g / 3 * WidthHwc + Before : Hwcs * WidthHwc + 32 * (g - 3 * Hwcs);
+        localparam int Width = g < 3 * Hwcs ? OfHwc : g < Others ? 32 : WidthVector;
+        localparam int At = g < 3 * Hwcs ? g / 3 * WidthHwc + Before
+            : g < Others ? Hwcs * WidthHwc + 32 * (g - 3 * Hwcs) : BitsOthers + WidthVector * (g - Others);
 `ifdef SLOW_TCDM
         wire pass = dut.clusters[c].cluster.tcdm.pass[g];
 `else
@@ -269,8 +281,8 @@ module harness #(
             .be(dut.clusters[c].cluster.tcdm__be[At/8+:Width/8]),
             .wdata(dut.clusters[c].cluster.tcdm__wdata[At+:Width]),
             .pass(pass),
-            .only_reads(g >= 3 * Hwcs ? g >= 3 * Hwcs + Moves : g % 3 != 2),
-            .only_writes(g >= 3 * Hwcs && g < 3 * Hwcs + Moves),
+            .only_reads(g >= Others ? g == Others : g >= 3 * Hwcs ? g >= 3 * Hwcs + Moves : g % 3 != 2),
+            .only_writes(g >= Others ? g != Others : g >= 3 * Hwcs && g < 3 * Hwcs + Moves),
             .region_base(tcdm_from[32*Rings*c+:32*Rings]),
             .region_end(tcdm_to[32*Rings*c+:32*Rings])
         );

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dma import CHUNK_BYTES
-from hwgen.arch.dram import BLOCK_BYTES
+from hwgen.arch.dram import BLOCK_BYTES, Dram
 from hwgen.arch.layer_forms import run_weights
 from hwgen.arch.layout import aligned
 from hwgen.arch.requantisation import bias_records, record_bytes
@@ -114,6 +114,7 @@ class ClusterPlan:
         could have run.
     rooms : of feature maps and partial sums in the DRAM.
     parameters : bytes of weights, biases, tables and constant maps, from address 0 on.
+    first_room : DRAM byte address from which on all else is.
     size : bytes of the DRAM that are used.
     stands_for : nodes of the network that run as one table, by its name; see `hwgen.lower.network.tables`.
     """
@@ -124,6 +125,7 @@ class ClusterPlan:
     refused: Mapping[str, str]
     rooms: Rooms
     parameters: NDArray[np.uint8]
+    first_room: int
     size: int
     stands_for: Mapping[str, tuple[str, ...]]
 
@@ -153,23 +155,19 @@ class ClusterPlan:
         """These maps as plain data."""
         return {name: {"bytes": one.size, "stored": one.stored} for name, one in self.kept.items()}
 
-    def image(self, rng: np.random.Generator) -> NDArray[np.uint32]:
-        """The DRAM before the first program: parameters and programs; at random what has not been written."""
-        image = rng.integers(0, 256, aligned(self.size, WORD_BYTES), np.uint8)
-        image[: self.parameters.size] = self.parameters
-        words = image.view("<u4")
-        for stretch in self.stretches:
-            first = stretch.program.address // WORD_BYTES
-            words[first : first + len(stretch.program.words)] = stretch.program.words
-        return words
-
 
 def plan_cluster(
-    graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None, *, resident: bool = False
+    graph: Graph,
+    hardware: Hardware,
+    progress: Callable[[], None] = lambda: None,
+    *,
+    resident: bool = False,
+    clusters: int = 1,
 ) -> ClusterPlan:
     """Schedule and compile every node with weights; ``progress`` is called after each.
 
-    ``resident`` : feature maps stay in the TCDM from node to node, where they fit.
+    ``resident`` : feature maps stay in the TCDM from node to node, where they fit. ``clusters`` : of several, on one
+    DRAM, weights share no row with what each has for itself.
     Raises `InputError` for hardware that is not a cluster with scaled sums and given lanes, order and memories.
     """
     _require_one_cluster(hardware)
@@ -192,9 +190,11 @@ def plan_cluster(
     parameters, placed, constants = _parameters(graph, order, schedules, tables, hardware)
     inside = {name for one in kept for name, there in one.maps.items() if not there.stored}
     alive = {name: one for name, one in _lifetimes(graph, order, schedules).items() if name not in inside}
-    rooms = plan_rooms(alive, BLOCK_BYTES, parameters.size)
+    row = ((hardware.cluster or Cluster()).dram or Dram()).row_bytes
+    first_room = parameters.size if clusters == 1 else aligned(parameters.size, row)
+    rooms = plan_rooms(alive, BLOCK_BYTES, first_room)
     bases = {**rooms.bases, **constants}
-    address = aligned(parameters.size + rooms.peak, max(CHUNK_BYTES, BLOCK_BYTES))
+    address = aligned(first_room + rooms.peak, max(CHUNK_BYTES, BLOCK_BYTES))
     stretches: list[Stretch] = []
     made = set(constants)
     for nodes, maps in zip(order.stretches, kept, strict=True):
@@ -215,7 +215,7 @@ def plan_cluster(
         stretches.append(Stretch(tuple(layers), program, given, maps))
         address = aligned(address + WORD_BYTES * len(program.words), max(CHUNK_BYTES, BLOCK_BYTES))
     whole = tuple(replace(one, program=replace(one.program, dram_end=address)) for one in stretches)
-    return ClusterPlan(hardware, order, whole, refused, rooms, parameters, address, stands_for)
+    return ClusterPlan(hardware, order, whole, refused, rooms, parameters, first_room, address, stands_for)
 
 
 def _tabulated(graph: Graph, hardware: Hardware) -> tuple[Graph, Mapping[str, tuple[str, ...]]]:

@@ -25,7 +25,7 @@ from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.dma.cycles import shared_accesses
 from hwgen.model.dram.streams import Streams
 
-__all__ = ["Early", "LayerPart", "Part", "PartCounts", "VectorPart"]
+__all__ = ["Early", "LayerPart", "Part", "PartCounts", "Regions", "VectorPart"]
 
 Words = NDArray[np.uint32]
 Regions = Sequence[tuple[int, int, OperandTag]]

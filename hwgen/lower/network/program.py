@@ -24,7 +24,7 @@ from hwgen.model.dram.streams import Streams
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes, QueueName
 
-__all__ = ["NetworkProgram", "PartTimes"]
+__all__ = ["NetworkProgram", "PartTimes", "part_times_of"]
 
 Words = NDArray[np.uint32]
 
@@ -106,11 +106,7 @@ class NetworkProgram:
     def part_times(self, timing: Dram) -> tuple[list[PartTimes], ClusterTimes]:
         """The cycles of each part, from where it begins to where the next one does, and of the whole program."""
         times = self.times(timing)
-        ends, busy = [*times.settled[1:], times.total], [*times.busy_before[1:], times.busy]
-        return [
-            PartTimes(end - begin, {queue: after[queue] - before[queue] for queue in after})
-            for begin, end, before, after in zip(times.settled, ends, times.busy_before, busy, strict=True)
-        ], times
+        return part_times_of(times), times
 
     def predictions(self, port: DramPort) -> list[PartCounts]:
         """The counts of each part, without the program's."""
@@ -125,6 +121,15 @@ class NetworkProgram:
     def fetched(self, port: DramPort) -> Access:
         """What is read from the DRAM of the program itself."""
         return fetch_access(self.address, port, WORD_BYTES * len(self.words))
+
+
+def part_times_of(times: ClusterTimes) -> list[PartTimes]:
+    """The cycles of each part of a program, from where it begins to where the next one does."""
+    ends, busy = [*times.settled[1:], times.total], [*times.busy_before[1:], times.busy]
+    return [
+        PartTimes(end - begin, {queue: after[queue] - before[queue] for queue in after})
+        for begin, end, before, after in zip(times.settled, ends, times.busy_before, busy, strict=True)
+    ]
 
 
 def _with_loads(commands: Sequence[Command], loads: Sequence[Command]) -> Iterator[Command]:

@@ -38,12 +38,14 @@ class SystemProgram:
     -------
     schedule : of the whole layer, as it was given.
     layout : the whole tensors in the DRAM; the programs are after them.
+    clusters : how many there are.
     shares : what each cluster computes. Clusters without a share have no program.
     programs : the program of each share. Their layouts are windows of the whole tensors.
     """
 
     schedule: Schedule
     layout: DramLayout
+    clusters: int
     shares: tuple[Share, ...]
     programs: tuple[ClusterProgram, ...]
 
@@ -117,7 +119,7 @@ def compile_system(
         programs = compiled(_joined(hardware, parts[0], found))
     if any(program.parameters != programs[0].parameters for program in programs):
         raise InputError(f"{layer.name}: partition: the shares need different HWCs; expected a hardware file")
-    return SystemProgram(schedule, whole, shares, tuple(programs))
+    return SystemProgram(schedule, whole, clusters, shares, tuple(programs))
 
 
 def share_schedule(schedule: Schedule, layer: Layer) -> Schedule:
@@ -188,7 +190,8 @@ class SystemTimes:
 def system_times(program: SystemProgram, timing: Dram | None = None) -> SystemTimes:
     """The times with a DRAM of this timing; None: the hardware's own."""
     timing = timing or program.programs[0].cluster.dram or Dram()
-    times = play_together([played(one) for one in program.programs], program.programs[0].hardware, timing)
+    played_ones = [played(one) for one in program.programs]
+    times = play_together(played_ones, program.programs[0].hardware, timing, clusters=program.clusters)
     total = max(START_AFTER_START * number + one.total for number, one in enumerate(times))
     return SystemTimes(total, tuple(times))
 

@@ -59,17 +59,22 @@ class PlayedProgram:
 
 
 def play_together(
-    programs: Sequence[PlayedProgram], hardware: ClusterParameters, timing: Dram, *, restless: bool = False
+    programs: Sequence[PlayedProgram],
+    hardware: ClusterParameters,
+    timing: Dram,
+    *,
+    clusters: int | None = None,
+    restless: bool = False,
 ) -> list[ClusterTimes]:
     """Play the programs of one or more clusters, started one after the other; raises ValueError if one stands still.
 
-    A cluster alone has no interconnect.
+    ``clusters`` : how many there are, if not all have a program. A cluster alone has no interconnect.
 
     The times of each are from its own start on: of one cluster from the grant of the write that starts it, of several
     from the answer to that write. A queue is busy while its channel has anything to do.
     ``restless`` : play every cycle of every cluster, which takes longer and changes nothing.
     """
-    number = len(programs)
+    number = clusters or len(programs)
     lists = [_commands(one) for one in programs]
     moves = [_descriptors(one.commands) for one in programs]
     orders = [[np.flatnonzero(one[:, tables.C_QUEUE] == queue) for queue in range(tables.QUEUES)] for one in lists]
@@ -78,7 +83,10 @@ def play_together(
         for queue, one in enumerate(each):
             of_queue[k, queue, : len(one)] = one
     begin = PROGRAM_STARTED - (START_ANSWERED if number > 1 else 0)
-    rows = np.stack([_row(one, hardware, begin + START_AFTER_START * k) for k, one in enumerate(programs)])
+    rows = np.zeros((number, tables.ROW), np.int64)
+    rows[len(programs) :, tables.ENDED] = 1
+    for k, one in enumerate(programs):
+        rows[k] = _row(one, hardware, begin + START_AFTER_START * k)
     rings = [np.zeros((number, tables.RING, width), np.int64) for width in (2, 2, 4)]
     asked, hwcs = np.zeros((number, tables.RING), np.int64), np.zeros((number, hardware.units), np.int64)
     settled = np.zeros((number, 1 + max(_settling(one.commands) for one in programs), 1 + tables.QUEUES), np.int64)
@@ -89,7 +97,7 @@ def play_together(
     )  # fmt: skip
     if not ends:
         raise ValueError("program: some command waits for a token that never comes")
-    return [_times(row, each, k) for k, (row, each) in enumerate(zip(rows, settled, strict=True))]
+    return [_times(rows[k], settled[k], k) for k in range(len(programs))]
 
 
 def _settling(commands: Iterable[Command]) -> int:

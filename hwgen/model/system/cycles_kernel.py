@@ -181,7 +181,7 @@ def _run_clusters(  # type: ignore[no-untyped-def]
     bus, order = np.zeros(BUS, np.int64), np.zeros(RING, np.int64)
     bus[X_READER], bus[X_WRITER] = number - 1, number - 1
     kept = np.zeros(3, np.int64)
-    left, now = number, np.int64(0)
+    left, now = number - rows[:, ENDED].sum(), np.int64(0)
     while left and now < NEVER:
         answered = dram[D_ANSWER_OF] // STREAMS if dram[D_ANSWER] else -1
         if number > 1:
