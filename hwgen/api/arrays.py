@@ -18,29 +18,40 @@ __all__ = ["random_inputs", "read_inputs", "write_arrays"]
 
 
 def read_inputs(graph: Graph, given: Sequence[str], pixels: Pixels | None = None) -> dict[str, NDArray]:
-    """Arrays by the name of the input, from .npy files and pictures.
+    """Arrays by the name of the input, from .npy files and pictures; several for one input are images of it.
 
     ``pixels``: what becomes of a picture's pixels; None: what is usual. Raises `InputError` for names and files that
     are none.
     """
-    found: dict[str, NDArray] = {}
+    found: dict[str, list[NDArray]] = {}
     for one in given:
         name, equals, file = one.partition("=")
         if not equals or name not in graph.inputs:
             name, file = graph.inputs[0], one
             if len(graph.inputs) > 1:
                 raise InputError(f"--input: expected NAME=FILE, with one of {', '.join(graph.inputs)}, got {one}")
-        if name in found:
-            raise InputError(f"--input: expected one file for {name}, got several")
+        if name in found and name not in graph.apart:
+            raise InputError(f"--input: expected one file for {name}, got several (one image: {graph.together})")
         if is_picture(file):
-            found[name], line = read_picture(Path(file), graph.tensors[name], pixels)
+            array, line = read_picture(Path(file), graph.tensors[name], pixels)
             note(line)
         else:
-            found[name] = _read(Path(file))
+            array = _read(Path(file))
+        first = found.setdefault(name, [array])[0]
+        if array is not first:
+            if (array.dtype, array.shape[1:], array.ndim) != (first.dtype, first.shape[1:], first.ndim):
+                raise InputError(f"{file}: expected images as those before it for input {name}: {_kind(first)} each, "
+                                 f"got {_kind(array)}")  # fmt: skip
+            found[name].append(array)
     missing = [name for name in graph.inputs if name not in found]
     if missing:
         raise InputError(f"--input: expected {missing[0]}=FILE, too")
-    return found
+    return {name: arrays[0] if len(arrays) == 1 else np.concatenate(arrays) for name, arrays in found.items()}
+
+
+def _kind(array: NDArray) -> str:
+    """The type and the shape of an image."""
+    return f"{array.dtype} of {'x'.join(map(str, array.shape[1:])) or 'no dimensions'}"
 
 
 def _read(path: Path) -> NDArray:
@@ -55,13 +66,15 @@ def _read(path: Path) -> NDArray:
     return array
 
 
-def random_inputs(graph: Graph, seed: int) -> dict[str, NDArray]:
-    """Normal numbers, or any integers, in the shapes and types of the inputs."""
+def random_inputs(graph: Graph, seed: int, images: int = 1) -> dict[str, NDArray]:
+    """Normal numbers, or any integers, in the shapes and types of the inputs: at least this number of images, as many
+    as the model takes at a time or a multiple of them."""
+    batch = graph.batch or 1
     generator = np.random.default_rng(seed)
     found: dict[str, NDArray] = {}
     for name in graph.inputs:
         tensor = graph.tensors[name]
-        shape = ((graph.batch or 1), *tensor.shape[1:]) if name in graph.apart else tensor.shape
+        shape = (batch * -(-images // batch), *tensor.shape[1:]) if name in graph.apart else tensor.shape
         dtype = np.dtype(tensor.dtype)
         if dtype.kind == "f":
             found[name] = generator.normal(size=shape).astype(dtype)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.device.result import LayerResult, NodeResult
-from cosim.network.on_cluster import RanProgram, run_clustered
+from cosim.network.on_cluster import RanProgram, elapsed_cycles, run_clustered
 from cosim.network.on_hwc import RanLayer, network_values, run_network
 from hwgen.api.arguments import claim_folder
 from hwgen.api.arrays import random_inputs, read_inputs, write_arrays
@@ -23,6 +22,7 @@ from hwgen.api.pictures import pixels_from
 from hwgen.api.progress import note, steps
 from hwgen.api.runtime import runtime_documents
 from hwgen.api.session import call
+from hwgen.api.sharing import sharing_of
 from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
 from hwgen.ir.document import InputError, write_atomically
@@ -32,6 +32,7 @@ from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.hwc_plan import NetworkPlan
 from hwgen.lower.network.layers import refusals, weighted
 from hwgen.lower.network.placement import Placement, placement, plan_on
+from hwgen.lower.system.networks import NetworkSystem
 from hwgen.model.system.times import QueueName
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.report.run.page import run_page
@@ -53,6 +54,7 @@ class NetworkRun(Checked):
     files : the file of each output; empty without a folder.
     ran : the layers that the hardware ran, with everything predicted and measured.
     programs : of a cluster, what ran as one.
+    clusters : how many ran images at the same time.
     beside : the integer reference, and its comparison.
     """
 
@@ -64,6 +66,7 @@ class NetworkRun(Checked):
     outputs: Mapping[str, NDArray]
     files: Mapping[str, str]
     programs: Sequence[RanProgram] = ()
+    clusters: int = 1
 
     @property
     def host(self) -> list[str]:
@@ -72,8 +75,11 @@ class NetworkRun(Checked):
 
     @property
     def both_cycles(self) -> tuple[int, int]:
-        """Predicted and measured cycles, of all layers and images; of a cluster, of whole programs."""
-        results: Sequence[RanProgram | LayerResult | NodeResult] = self.programs or [one.result for one in self.ran]
+        """Predicted and measured cycles, of all layers and images; of clusters, of whole programs, those that ran at
+        the same time once."""
+        if self.programs:
+            return elapsed_cycles(self.programs)
+        results = [one.result for one in self.ran]
         return sum(one.predicted_cycles for one in results), sum(one.cycles for one in results)
 
     @property
@@ -90,7 +96,7 @@ class NetworkRun(Checked):
     def utilisation(self) -> float:
         """Multiply-accumulates by what the multipliers could have done while the layers ran."""
         lanes = (
-            self.plan.lanes
+            self.plan.lanes * self.clusters
             if isinstance(self.plan, ClusterPlan)
             else self.plan.layers[0].program.schedule.lanes.product
         )
@@ -180,6 +186,7 @@ class RunRequest:
     simulator: Simulator = "verilator"
     jobs: int = 1
     resident: bool = False
+    clusters: int | None = None
 
     @call
     def answer(self) -> NetworkRun:
@@ -189,11 +196,13 @@ class RunRequest:
             raise InputError("--input, --seed: expected one of them")
         pixels = pixels_from(self.mean, self.std, files)
         claim_folder(self.output)
+        sharing = sharing_of(self.clusters, None)
         machine, resident = self._machine()
         if machine.cluster is not None and self.simulator != "verilator":
             raise InputError("--sim: expected verilator with a cluster")
-        if machine.cluster is None and self.resident:
-            raise InputError(f"--resident: expected a cluster, got the HWC {machine.name}")
+        for option, given in {"--resident": self.resident, "--clusters": self.clusters}.items():
+            if machine.cluster is None and given:
+                raise InputError(f"{option}: expected a cluster, got the HWC {machine.name}")
         model = Path(self.model)
         note(f"reading {model}")
         graph = read_quantised(model)
@@ -204,12 +213,17 @@ class RunRequest:
         if files:
             arrays = read_inputs(graph, files, pixels)
         else:
-            arrays = _arrays(graph, self.given) if _arrays_given(self.given) else random_inputs(graph, self.seed or 0)
+            arrays = (
+                _arrays(graph, self.given)
+                if _arrays_given(self.given)
+                else random_inputs(graph, self.seed or 0, self.clusters or 1)
+            )
         where = files[0].rpartition("=")[2] if files else str(model)
+        on = machine, resident, 1 if sharing is None else sharing.clusters
         if self.output is None:
             with TemporaryDirectory(prefix="hwgen-") as folder:
-                return self._ran(model, graph, (machine, resident), arrays, where, Path(folder))
-        return self._ran(model, graph, (machine, resident), arrays, where, self.output)
+                return self._ran(model, graph, on, arrays, where, Path(folder))
+        return self._ran(model, graph, on, arrays, where, self.output)
 
     def _machine(self) -> tuple[Hardware, bool]:
         """The hardware, and whether maps stay in its TCDM."""
@@ -221,15 +235,15 @@ class RunRequest:
         self,
         model: Path,
         graph: Graph,
-        on: tuple[Hardware, bool],
+        on: tuple[Hardware, bool, int],
         arrays: dict[str, NDArray],
         where: str,
         folder: Path,
     ) -> NetworkRun:
-        machine, resident = on
+        machine, resident, clusters = on
         count = checked_inputs(graph, arrays, where)
         with steps(len(weighted(graph)), "scheduling") as step:
-            plan = plan_on(graph, machine, step, resident=resident)
+            plan = plan_on(graph, machine, step, resident=resident, clusters=clusters)
         if not plan.layers:
             why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
             raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
@@ -240,7 +254,7 @@ class RunRequest:
         with steps(len(plan.layers) * count, "cosimulating") as step:
             if isinstance(plan, ClusterPlan):
                 programs, values = run_clustered(
-                    graph, plan, tensors, folder / "layers", tell=tell_wait, progress=step
+                    graph, plan, tensors, folder / "layers", clusters=clusters, tell=tell_wait, progress=step
                 )
                 ran = [layer for program in programs for layer in program.layers]
             else:
@@ -256,7 +270,8 @@ class RunRequest:
         files: dict[str, str] = {}
         if self.output is not None:
             files = write_arrays(self.output, replace(beside, outputs=outputs), tensors=False)
-        found = NetworkRun(graph, plan, placement(graph, plan, machine), ran, beside, outputs, files, programs)
+        place = placement(graph, plan, machine)
+        found = NetworkRun(graph, plan, place, ran, beside, outputs, files, programs, clusters)
         if self.output is not None:
             write_atomically(self.output / "run.html", run_page(found.document(), machine.name).encode())
         return found
@@ -274,6 +289,7 @@ def run(
     simulator: Simulator = "verilator",
     jobs: int = 1,
     resident: bool = False,
+    clusters: int | None = None,
 ) -> NetworkRun:
     """Run a quantised network: its layers with weights in the simulated hardware, the others on the host.
 
@@ -290,11 +306,12 @@ def run(
     mean, std : of a picture's pixels the network's numbers are (pixel - mean) / std, as text, such as ``"127.5"``.
     simulator, jobs : as in `cosim`.
     resident : on a cluster: maps that fit stay in the TCDM from node to node.
+    clusters : on so many of the cluster, 2 to 16, that share a DRAM: each runs an image of its own at the same time.
     """
     return RunRequest(
         model=model.given if isinstance(model, Network) else model, hardware=hardware, given=inputs, mean=mean,
         std=std, seed=seed, output=None if output is None else Path(output), simulator=simulator, jobs=jobs,
-        resident=resident,
+        resident=resident, clusters=clusters,
     ).answer()  # fmt: skip
 
 
@@ -330,9 +347,11 @@ def _programs_document(done: NetworkRun) -> dict[str, Any]:
         return {}
     rooms = done.plan.rooms
     return {
+        "clusters": done.clusters,
         "programs": [
             {
                 "image": one.image,
+                "cluster": one.cluster,
                 "layers": [layer.node.name for layer in one.layers],
                 "cycles": {"predicted": one.predicted_cycles, "measured": one.cycles},
                 "predicted": asdict(one.predicted),
@@ -347,7 +366,7 @@ def _programs_document(done: NetworkRun) -> dict[str, Any]:
             "peak": rooms.peak,
             "bound": rooms.bound,
             "parameters": done.plan.parameters.size,
-            "size": done.plan.size,
+            "size": NetworkSystem(done.plan, done.clusters).size,
         },
         "resident": done.plan.resident_data(),
     }

@@ -266,16 +266,16 @@ def run_beside(
 ) -> Beside:
     """Run both; ``progress`` is called after each node and image. Raises `InputError` for inputs that do not fit.
 
-    ONNX Runtime runs the whole model on all images as it is in the file, and once more for the tensors in it. LiteRT
-    runs a TFLite model image by image, and keeps all tensors.
+    ONNX Runtime runs the whole model on all images as it is in the file, as many at a time as that takes, and once
+    more for the tensors in it. LiteRT runs a TFLite model image by image, and keeps all tensors.
     """
     count = checked_inputs(graph, given, where)
     inside = [one.name for one in graph.tensors.values() if one.quantisation]
     if is_tflite(path):
         runtime = whole = tflite_outputs(path, given, {*inside, *graph.outputs}, count)
     else:
-        whole = model_outputs(path, given, ())
-        runtime = model_outputs(path, given, inside)
+        whole = _in_batches(graph, given, count, lambda some: model_outputs(path, some, ()))
+        runtime = _in_batches(graph, given, count, lambda some: model_outputs(path, some, inside))
     model = cache(lambda: load_quantised(path))
     made: list[dict[str, NDArray]] = []
     agreements: list[list[Agreement]] = []
@@ -297,6 +297,25 @@ def run_beside(
         sum(int(np.count_nonzero(_differs(runtime[name], whole[name]))) for name in graph.outputs),
         LITE_RT if is_tflite(path) else ONNX_RUNTIME,
     )
+
+
+def _in_batches(
+    graph: Graph, given: Arrays, count: int, run: Callable[[Arrays], dict[str, NDArray]]
+) -> dict[str, NDArray]:
+    """What a model that takes some images at a time makes of all."""
+    size = graph.batch or count
+    parts = [
+        run({name: array[at : at + size] if name in graph.apart else array for name, array in given.items()})
+        for at in range(0, count, size)
+    ]
+
+    def together(name: str) -> NDArray:
+        arrays = [part[name] for part in parts]
+        tensor = graph.tensors.get(name)
+        rows = size * tensor.shape[0] if tensor is not None and tensor.shape else 0
+        return joined(arrays) if arrays[0].shape[:1] == (rows,) else arrays[0]
+
+    return {name: together(name) for name in parts[0]}
 
 
 def _image(graph: Graph, runtime: Arrays, at: int, count: int) -> dict[str, NDArray]:

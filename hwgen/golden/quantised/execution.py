@@ -80,7 +80,8 @@ def _inside(graph: Graph, name: str, array: NDArray) -> NDArray:
 
 
 def checked_inputs(graph: Graph, given: Arrays, where: str) -> int:
-    """How many images the inputs are; raises `InputError` for other shapes or types than the model's."""
+    """How many images the inputs are, a multiple of those that the model takes at a time; raises `InputError` for
+    other shapes or types than the model's."""
     if set(given) != set(graph.inputs):
         raise InputError(f"{where}: expected the inputs {', '.join(graph.inputs)}, got {', '.join(given)}")
     found = set()
@@ -97,10 +98,9 @@ def checked_inputs(graph: Graph, given: Arrays, where: str) -> int:
             )
         if apart:
             found.add(array.shape[0])
-    if len(found) > 1 or 0 in found or (found and graph.batch is not None and found != {graph.batch}):
-        raise InputError(
-            f"{where}: expected {graph.batch or 'as many'} images in each input, got {', '.join(map(str, found))}"
-        )
+    if len(found) > 1 or 0 in found or any(number % (graph.batch or 1) for number in found):
+        several = f"as many, a multiple of {graph.batch}," if graph.batch not in (None, 1) else "as many"
+        raise InputError(f"{where}: expected {several} images in each input, got {', '.join(map(str, found))}")
     return found.pop() if found else 1
 
 

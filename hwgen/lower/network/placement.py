@@ -44,12 +44,18 @@ class Placement:
 
 
 def plan_on(
-    graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None, *, resident: bool = False
+    graph: Graph,
+    hardware: Hardware,
+    progress: Callable[[], None] = lambda: None,
+    *,
+    resident: bool = False,
+    clusters: int = 1,
 ) -> NetworkPlan | ClusterPlan:
-    """The plan of a network on one HWC or a cluster; ``progress`` is called after each node with weights."""
+    """The plan of a network on one HWC or a cluster, see `plan_cluster`; ``progress`` is called after each node with
+    weights."""
     if hardware.cluster is None:
         return plan_network(graph, hardware, progress)
-    return plan_cluster(graph, hardware, progress, resident=resident)
+    return plan_cluster(graph, hardware, progress, resident=resident, clusters=clusters)
 
 
 def placement(graph: Graph, plan: NetworkPlan | ClusterPlan, hardware: Hardware) -> Placement:

@@ -24,7 +24,7 @@ Inputs = Annotated[
         "--input",
         metavar="[NAME=]FILE",
         help="An input, as numpy.save wrote it, or a picture (PNG, JPEG), which is scaled to the model's size; with "
-        "its name if there are several.",
+        "its name if there are several. Several files for one input are images of it.",
     ),
 ]
 Mean = Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hwgen.api.running import RunRequest
+from hwgen.api.sharing import MOST_MASTERS
 from hwgen.cli.commands.cosim import Jobs, Sim
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
 from hwgen.cli.console import Json, print_json
@@ -29,6 +30,14 @@ Output = Annotated[
     Path,
     typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs, the layers' operands, and a page."),
 ]
+Clusters = Annotated[
+    int | None,
+    typer.Option(
+        "--clusters",
+        metavar="N",
+        help=f"On so many of the cluster, 2 to {MOST_MASTERS}, that share a DRAM: each runs an image of its own.",
+    ),
+]
 
 
 def run(
@@ -43,6 +52,7 @@ def run(
     simulator: Sim = "verilator",
     jobs: Jobs = 0,
     resident: ResidentOption = False,
+    clusters: Clusters = None,
     as_json: Json = False,
 ) -> int:
     """Run a quantised network: its layers with weights on an HWC or a cluster in the simulator, others on the host.
@@ -53,7 +63,7 @@ def run(
     """
     found = RunRequest(
         model=model, hardware=hardware, given=given, mean=mean, std=std, seed=seed, output=output,
-        simulator=simulator, jobs=jobs, resident=resident,
+        simulator=simulator, jobs=jobs, resident=resident, clusters=clusters,
     ).answer()  # fmt: skip
     if as_json:
         print_json(found.document())
