@@ -13,7 +13,8 @@ ClustersOption = Annotated[
     typer.Option(
         "--clusters",
         metavar="N",
-        help=f"So many of the cluster on one DRAM, 2 to {MOST_MASTERS}; each computes a share of a layer.",
+        help=f"So many of the cluster on one DRAM, 2 to {MOST_MASTERS}; each computes a share of a layer, or of a "
+        "quantised network an image of its own.",
     ),
 ]
 PartitionOption = Annotated[

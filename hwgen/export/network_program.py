@@ -13,7 +13,7 @@ from hwgen.ir.document import json_text
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import c_name
 from hwgen.lower.network.exchange import Tensor
-from hwgen.lower.network.program import NetworkProgram
+from hwgen.lower.system.networks import PlacedProgram
 
 __all__ = ["Exchanged", "network_program_files", "program_names"]
 
@@ -22,7 +22,7 @@ __all__ = ["Exchanged", "network_program_files", "program_names"]
 class Exchanged:
     """A program, and its maps of int8: the caller stores the inputs before each start, and reads the outputs then."""
 
-    program: NetworkProgram
+    program: PlacedProgram
     inputs: Sequence[Tensor]
     outputs: Sequence[Tensor]
 
@@ -33,7 +33,12 @@ def program_names(network: str, count: int) -> list[str]:
 
 
 def network_program_files(
-    name: str, programs: Sequence[Exchanged], weights: bytes, host: Sequence[Mapping[str, object]] = ()
+    name: str,
+    programs: Sequence[Exchanged],
+    weights: bytes,
+    host: Sequence[Mapping[str, object]] = (),
+    *,
+    cluster: int | None = None,
 ) -> dict[str, str | bytes]:
     """The files of a network, by name.
 
@@ -42,8 +47,10 @@ def network_program_files(
     programs : in the order in which they run.
     weights : of all layers with their biases, multipliers, shifts and tables; from address 0 on.
     host : what software does before, between and after them.
+    cluster : of several, the one that they are for; the files of the first one have the weights of all.
     """
     names = program_names(name, len(programs))
+    suffix = "" if cluster is None else f".cluster{cluster}"
     first = programs[0].program
     document = {
         "format": 1,
@@ -55,23 +62,25 @@ def network_program_files(
         "programs": [_document(*one) for one in zip(names, programs, strict=True)],
         "host": list(host),
     }
-    files: dict[str, str | bytes] = {f"{name}.json": json_text(document)}
+    files: dict[str, str | bytes] = {f"{name}{suffix}.json": json_text(document)}
     for own, one in zip(names, programs, strict=True):
-        files[f"{own}.h"] = _header(own, one, len(weights))
-        files[f"{own}.hex"] = "".join(f"{word:08x}\n" for word in one.program.words.tolist())
+        files[f"{own}{suffix}.h"] = _header(own, one, len(weights), cluster)
+        files[f"{own}{suffix}.hex"] = "".join(f"{word:08x}\n" for word in one.program.words.tolist())
     if len(programs) > 1:
-        files[f"{name}.h"] = c_programs("cluster", name, names)
+        files[f"{name}{suffix}.h"] = c_programs("cluster", name, names, share=cluster)
+    if cluster:
+        return files
     return files | {
         f"{name}.weights.bin": weights,
         f"{name}.weights.h": c_bytes(f"cluster_weights_{c_name(name)}", weights),
     }
 
 
-def _place(program: NetworkProgram) -> Region:
+def _place(program: PlacedProgram) -> Region:
     return Region(program.address, WORD_BYTES * len(program.words))
 
 
-def _header(name: str, one: Exchanged, weights: int) -> str:
+def _header(name: str, one: Exchanged, weights: int, cluster: int | None) -> str:
     program = one.program
     addresses = cluster_registers(program.hardware).addresses
     writes = [Write(register, addresses[register], value) for register, value in program.settings.items()]
@@ -80,7 +89,7 @@ def _header(name: str, one: Exchanged, weights: int) -> str:
     first = {side.removesuffix("s"): found[0].region for side, found in tensors.items() if found}
     digest = cluster_digest(program.hardware)
     words = program.words.tolist()
-    return c_program("cluster", name, digest, writes, {**first, **regions}, words, tensors=tensors)
+    return c_program("cluster", name, digest, writes, {**first, **regions}, words, share=cluster, tensors=tensors)
 
 
 def _document(name: str, one: Exchanged) -> Mapping[str, object]:

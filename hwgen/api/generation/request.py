@@ -104,22 +104,24 @@ class GenerateRequest:
         sharing = sharing_of(self.clusters, self.partition)
         unfit = {"--buffer": self.buffer, "--hardware": self.hardware, "--per-layer": self.per_layer,
                  "--partial": self.partial, "--fitted": self.fitted, "--operands": self.operands,
-                 "--objective": self.objective, "--traffic-slack": self.slack,
-                 "--clusters": self.clusters}  # fmt: skip
+                 "--objective": self.objective, "--traffic-slack": self.slack}  # fmt: skip
         named = _named(self.workload)
         network = network_on(
-            named, self.hardware, {**unfit, "--hardware": None, "--macs": self.macs}, partial=self.partial,
-            resident=self.resident,
+            named, self.hardware, {**unfit, "--hardware": None, "--macs": self.macs, "--partition": self.partition},
+            partial=self.partial, resident=self.resident,
         )  # fmt: skip
         if network is not None:
             model, machine, resident = network
-            made = generate_network(model, machine, self.output, resident=resident, keep_init=self.keep_init)
+            made = generate_network(
+                model, machine, self.output, resident=resident, keep_init=self.keep_init,
+                clusters=1 if sharing is None else sharing.clusters,
+            )  # fmt: skip
             if self.hardware is None:
                 tell_default()
             return made
         if self.resident:
             raise InputError("--resident: expected a quantised network, and a cluster with requantisation scaled")
-        solution = solution_among(self.workload, self.macs, unfit)
+        solution = solution_among(self.workload, self.macs, {**unfit, "--clusters": self.clusters})
         if solution is not None:
             return generate_stacks(solution, macs=self.macs, output=self.output, keep_init=self.keep_init)
         require_whole(named, partial=self.partial)
@@ -173,7 +175,8 @@ def generate(
         the built-in cluster of 64 multipliers with a vector unit, maps that fit staying in its TCDM.
     fitted : as narrow as the layers allow; settings that they have alike are constants.
     operands : folder with weights, biases and inputs of the layers as .npy, which become part of the programs.
-    clusters, partition : share each layer of a cluster's schedules out to several of it, in a way such as ``KS``.
+    clusters, partition : share each layer of a cluster's schedules out to several of it, in a way such as ``KS``. Of
+        a quantised model each of the clusters has programs of all of it, for an image of its own.
     resident : of a quantised network: maps that fit stay in the TCDM from node to node.
     keep_init : registers have initial values, for targets that load them.
     """

@@ -17,6 +17,7 @@ from hwgen.export.hwc import storage
 from hwgen.ir.layer import Layer
 from hwgen.lower.network.exchange import HostNode
 from hwgen.lower.network.forecast import forecast_of
+from hwgen.lower.system.networks import NetworkSystem
 from hwgen.lower.system.program import SystemProgram
 
 __all__ = ["print_generated"]
@@ -99,7 +100,13 @@ def _print_network(found: GeneratedNetwork) -> None:
         for forecast in (forecast_of(plan, stretch),)
     ]  # fmt: skip
     print_table("Programs: one start and one interrupt each", columns, rows)
-    typer.echo(f"{found.folder}: weights {plan.parameters.size:,} bytes, all of the DRAM {plan.size:,} bytes")
+    size = NetworkSystem(plan, found.clusters).size
+    typer.echo(f"{found.folder}: weights {plan.parameters.size:,} bytes, all of the DRAM {size:,} bytes")
+    if found.clusters > 1:
+        typer.echo(
+            f"{found.clusters} clusters, each with these programs for an image of its own: the files of each are "
+            "programs/*.cluster*; the places here are those of cluster 0"
+        )
     for name, one in zip(names, exchanged, strict=True):
         for side, tensors in (("input", one.inputs), ("output", one.outputs)):
             for tensor in tensors:

@@ -88,15 +88,19 @@ def c_program(
     return "\n".join([*lines, *_guarded(name, f"{folder}{block}_driver.h", content)])
 
 
-def c_programs(block: str, network: str, programs: Sequence[str]) -> str:
-    """A header that includes those of the programs of a network, and names them in order."""
-    name = f"{block}_programs_{c_name(network)}"
+def c_programs(block: str, network: str, programs: Sequence[str], *, share: int | None = None) -> str:
+    """A header that includes those of the programs of a network, and names them in order.
+
+    ``share`` : see `c_program`.
+    """
+    own, suffix = ("", "") if share is None else (f"_cluster{share}", f".cluster{share}")
+    name = f"{block}_programs_{c_name(network)}{own}"
     lines = [f"static const struct {block}_program *const {name}[] = {{"]
-    lines += [*(f"    &{block}_program_{c_name(program)}," for program in programs), "};"]
-    others = [f'#include "{program}.h"' for program in programs[1:]]
+    lines += [*(f"    &{block}_program_{c_name(program)}{own}," for program in programs), "};"]
+    others = [f'#include "{program}{suffix}.h"' for program in programs[1:]]
     what = f"The programs of network {network}; what software does between them is in {network}.json."
     return "\n".join(
-        [f"/* {what} Generated, do not edit. */", *_guarded(name, f"{programs[0]}.h", [*others, "", *lines])]
+        [f"/* {what} Generated, do not edit. */", *_guarded(name, f"{programs[0]}{suffix}.h", [*others, "", *lines])]
     )
 
 

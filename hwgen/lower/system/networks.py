@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import PAGE_BYTES, WORD_BYTES, burst_window
-from hwgen.arch.cluster import START_AFTER_START
+from hwgen.arch.cluster import START_AFTER_START, ClusterParameters
 from hwgen.arch.commands import Command, Opcode, encode
 from hwgen.arch.descriptor import FIELDS
 from hwgen.arch.dma import CHUNK_BYTES
@@ -49,6 +49,16 @@ class PlacedProgram:
     distance: int
 
     @property
+    def hardware(self) -> ClusterParameters:
+        """The cluster to generate."""
+        return self.program.hardware
+
+    @property
+    def dram_end(self) -> int:
+        """The byte address after everything that the cluster has in the DRAM."""
+        return self.program.dram_end + self.distance
+
+    @property
     def address(self) -> int:
         """Byte address of the program."""
         return self.program.address + self.distance
@@ -66,8 +76,7 @@ class PlacedProgram:
     @property
     def settings(self) -> dict[str, int]:
         """The registers of the cluster by name."""
-        moved = {"program_address": self.address, "dram_end": self.program.dram_end + self.distance}
-        return {**self.program.settings, **moved}
+        return {**self.program.settings, "program_address": self.address, "dram_end": self.dram_end}
 
     def place(self, address: int) -> int:
         """Where what the plan has at an address of the DRAM is."""

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.network.on_cluster import RanProgram, run_clustered
+from cosim.network.on_cluster import RanProgram, elapsed_cycles, run_clustered
+from hwgen.arch.dram import Dram
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.golden.quantised.execution import checked_inputs, execute, images
 from hwgen.ir.builtin import named_file
@@ -23,6 +24,9 @@ KINDS = ("conv", "depthwise conv", "product", "add", "average pool", "max pool",
 MOST_ERROR, MEAN_ERROR = 0.08, 0.025
 """By which the cycles of such small programs may be predicted wrong where all ports are as narrow as the DMA's: of
 any of them, in the mean of all."""
+SYSTEM_ERROR = 0.01
+"""The same of the two networks that run on two clusters in every run."""
+DDR3 = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 BUILT_IN, BUILT_IN_ERROR = "cluster_64_vector", 0.02
 """The built-in cluster for networks, and by which the cycles of any of them may be predicted wrong there."""
 
@@ -48,17 +52,26 @@ def ran(
     stalls: bool = False,
     resident: bool = False,
     most_error: float = MOST_ERROR,
+    clusters: int = 1,
 ) -> tuple[list[RanProgram], ClusterPlan | None]:
-    """The programs of a random network, whose outputs are the integer reference's, and their plan."""
+    """The programs of a random network, whose outputs are the integer reference's, and their plan.
+
+    On several clusters there is an image more than there are of them.
+    """
     rng = np.random.default_rng(seed)
     path = folder / f"{seed}.onnx"
     given = quantised_model(rng, random_model(rng), path)
     graph = read_quantised(path)
-    plan = plan_cluster(graph, hardware, resident=resident)
+    plan = plan_cluster(graph, hardware, resident=resident, clusters=clusters)
     if not plan.layers:
         return [], None
-    tensors = [execute(graph, one) for one in images(graph, given, checked_inputs(graph, given, "x"))]
-    programs, values = run_clustered(graph, plan, tensors, stalls=stalls)
+    several = [{name: rng.permuted(array) for name, array in given.items()} for _ in range(clusters)]
+    tensors = [
+        execute(graph, one)
+        for some in [given, *several[: clusters if clusters > 1 else 0]]
+        for one in images(graph, some, checked_inputs(graph, some, "x"))
+    ]
+    programs, values = run_clustered(graph, plan, tensors, stalls=stalls, clusters=clusters)
     for made, reference in zip(values, tensors, strict=True):
         for name in graph.outputs:
             np.testing.assert_array_equal(made[name], reference[name])
@@ -115,6 +128,36 @@ def test_cycles_on_the_built_in_cluster(tmp_path: Path, seed: int) -> None:
     machine = load_hardware(named_file("hardware", BUILT_IN))
     programs, _ = ran(seed, tmp_path, machine, resident=seed % 2 == 1, most_error=BUILT_IN_ERROR)
     assert programs
+
+
+@pytest.mark.parametrize(("seed", "resident"), [(12, True), (18, False)])  # the latter with two programs
+def test_images_run_on_several_clusters_at_the_same_time(
+    tmp_path: Path, hardware: Hardware, seed: int, resident: bool
+) -> None:
+    programs, plan = ran(seed, tmp_path, hardware, clusters=2, resident=resident, most_error=SYSTEM_ERROR)
+    assert plan is not None
+    stretches = len(plan.stretches)
+    order = [(0, 0), (1, 1)] * stretches + [(2, 0)] * stretches
+    assert [(one.image, one.cluster) for one in programs] == order
+    both, alone = elapsed_cycles(programs[: 2 * stretches]), elapsed_cycles(programs[2 * stretches :])
+    assert alone[1] < both[1] < 2 * alone[1]
+    assert elapsed_cycles(programs) == tuple(map(sum, zip(both, alone, strict=True)))
+
+
+@pytest.mark.nightly
+def test_networks_of_all_kinds_on_several_clusters(tmp_path: Path, hardware: Hardware) -> None:
+    kinds, wrong = Counter[str](), list[float]()
+    for seed in range(60):
+        cluster = hardware.cluster.model_copy(update={"dram": (None, DDR3)[seed % 2]})
+        machine = hardware.model_copy(update={"cluster": cluster})
+        programs, _ = ran(
+            seed, tmp_path, machine, stalls=seed % 4 == 3, resident=seed % 8 >= 4, clusters=2 + seed % 3 // 2
+        )
+        if seed % 4 != 3:
+            wrong += [abs(one.cycles / one.predicted_cycles - 1) for one in programs]
+        kinds.update(layer.node.label for program in programs for layer in program.layers)
+    assert all(kinds[kind] >= 16 for kind in KINDS if kind != "several"), kinds
+    assert sum(wrong) / len(wrong) <= MEAN_ERROR
 
 
 @pytest.mark.nightly
