@@ -24,7 +24,11 @@ class Icarus(Simulator):
         files = self.write(folder, device)
         if form == "bench":
             files += [HARNESS / "memory_files.sv"] if device.memory else []
-            launch(build_request("icarus", folder, files, device.top, parameters=device.sizes, waves=waves), folder)
+            macros = [f"-D{name}" for name in device.macros]
+            request = build_request(
+                "icarus", folder, files, device.top, parameters=device.sizes, arguments=macros, waves=waves
+            )
+            launch(request, folder)
             return
         options = ["-g2012", "-s", device.clock, "-o", str(folder / "simulator")]
         status, printed = completed(["iverilog", *options, *map(str, files)], environment("icarus"))

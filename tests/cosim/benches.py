@@ -16,11 +16,12 @@ from cosim.dma.run import DmaJob, DmaResult, run_dma
 from cosim.pipeline.build import PipelineBuild
 from cosim.simulator.harness import SimulatedHarness
 from cosim.simulator.registry import SIMULATORS, simulator_for
-from hwgen.arch.cluster import ClusterParameters
+from cosim.system.model import system_device
+from hwgen.arch.cluster import ClusterParameters, SystemParameters
 from hwgen.arch.dma import DmaParameters
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["BUS", "PipelinesInBench", "clusters_in_bench", "dma_in_bench"]
+__all__ = ["BUS", "PipelinesInBench", "clusters_in_bench", "dma_in_bench", "systems_in_bench"]
 
 BUS = "tests.cosim.hwc.tb_bus"
 """The bus in Python around an HWC, as `cosim.hwc.runner.run_jobs` takes it."""
@@ -56,6 +57,15 @@ def clusters_in_bench(
     """Programs on a cluster; ``verilog``: its text, if it is not made now."""
     device = cluster_device(cluster, dram_log2, verilog)
     return in_bench(simulator, device, partial(SimulatedCluster, cluster=cluster), run_clusters, jobs)
+
+
+def systems_in_bench(
+    system: SystemParameters, jobs: Sequence[Job], *, simulator: Simulator, dram_log2: int = 18
+) -> list[Outcome]:
+    """Programs on the clusters of a system, whose memories may stall."""
+    device = system_device(system, dram_log2, slow=True)
+    around = partial(SimulatedCluster, cluster=system.cluster, clusters=system.clusters)
+    return in_bench(simulator, device, around, run_clusters, jobs)
 
 
 def dma_in_bench(

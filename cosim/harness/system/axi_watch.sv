@@ -51,10 +51,10 @@ module axi_watch #(
   logic [47:0] row_misses[Kinds];
   logic [31:0] worst_read, worst_write;  // most cycles that an address waited
 
-  function automatic logic [7:0] kind_of(input logic [31:0] at);
-    kind_of = 8'd15;
+  function automatic logic [6:0] kind_of(input logic [31:0] at);
+    kind_of = 7'd15;
     for (int i = Regions - 1; i >= 0; i--)
-      if (at >= region_base[32*i+:32] && at < region_end[32*i+:32]) kind_of = 8'(region_kind[4*i+:4]);
+      if (at >= region_base[32*i+:32] && at < region_end[32*i+:32]) kind_of = 7'(region_kind[4*i+:4]);
   endfunction
 
   // Of each stream: where its last burst ended, and its open rows by bank.
@@ -131,7 +131,7 @@ module axi_watch #(
       if (reads_wait > worst_read) worst_read <= reads_wait;
       if (writes_wait > worst_write) worst_write <= writes_wait;
       if (arvalid && arready) begin
-        at = {kind_of(araddr)[6:0], 1'b0};
+        at = {kind_of(araddr), 1'b0};
         enter(arid, araddr, arlen, at);
         fresh_id <= arid;
         fresh_kind <= at;
@@ -155,7 +155,7 @@ module axi_watch #(
         if (wlast) w_out <= w_out + 5'd1;
       end
       if (awvalid && awready) begin
-        at = {kind_of(awaddr)[6:0], 1'b1};
+        at = {kind_of(awaddr), 1'b1};
         enter(awid, awaddr, awlen, at);
         w_kind[w_in] <= at;
         w_id[w_in] <= awid;

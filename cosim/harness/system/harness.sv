@@ -290,6 +290,10 @@ module harness #(
     end
   endgenerate
 
+`ifndef VERILATOR
+  memory_files #(.Words(1 << DramLog2)) files ();
+`endif
+
 endmodule
 
 `default_nettype wire

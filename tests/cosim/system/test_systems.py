@@ -23,6 +23,9 @@ from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.system.shares import Partition
+from hwgen.tools.toolchain import Simulator
+from tests.cosim.benches import systems_in_bench
+from tests.cosim.cluster.test_bench import same
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import hwc
 
@@ -31,6 +34,8 @@ MOST_ERROR, MEAN_ERROR = 0.01, 0.004
 """By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all. What is not
 predicted are waits at the banks of a memory."""
 SLVERR, DECERR = 2, 3
+TINY = 1
+"""Which of the tiny random layers has two shares."""
 SHARED: dict[Partition, tuple[int, ...]] = {"KS": (0, 1, 3), "OFM": (1, 2, 3)}
 """Which of the random layers have two shares."""
 
@@ -62,6 +67,22 @@ def test_counts_of_each_cluster_and_outputs(partition: Partition) -> None:
         assert other.passed, other.failures
         assert one.measured == other.measured  # row misses included
         assert one.cycles < other.cycles
+
+
+@pytest.mark.parametrize("simulator", ["verilator", pytest.param("icarus", marks=pytest.mark.icarus)])
+def test_cocotb_counts_what_the_run_loop_counts(simulator: Simulator, request: pytest.FixtureRequest) -> None:
+    if simulator == "icarus":
+        request.getfixturevalue("icarus")
+    tiny = cluster_schedules(hardware(), Random("bench"), 3, most_macs=400)[TINY]
+    tasks = [prepare_system(tiny, hardware(), 2, "OFM", stalls=stalls, timing=TIMING) for stalls in (False, True)]
+    system = tasks[0].parameters
+    benched = systems_in_bench(
+        system, [task.job for task in tasks], simulator=simulator, dram_log2=14 if simulator == "icarus" else 18
+    )
+    for task, one in zip(tasks, benched, strict=True):
+        same(one, run_clusters(simulated(task), task.job))
+        assert judge(task.wanted, one, simulator).passed
+    assert benched[1].cycles > benched[0].cycles
 
 
 def test_cycles_of_clusters_that_do_one_thing_after_the_other() -> None:
