@@ -13,14 +13,16 @@ from hwgen.api.networks import Network
 from hwgen.api.progress import steps
 from hwgen.api.results import Answer
 from hwgen.api.session import call
+from hwgen.api.sharing import sharing_of
 from hwgen.ir.document import InputError, written
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import View
 from hwgen.lower.network.cluster_plan import ClusterPlan
-from hwgen.lower.network.forecast import NodeForecast, forecast_of, forecast_of_layers
+from hwgen.lower.network.forecast import NodeForecast, forecast_of_layers
 from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.placement import placement, plan_on
+from hwgen.lower.system.networks import NetworkSystem
 from hwgen.model.area.estimate import EstimatedArea, estimated_area
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.readers.onnx.reader import is_quantised
@@ -30,18 +32,19 @@ __all__ = ["ForecastRequest", "MachineForecast", "NetworkForecast", "forecast"]
 
 @dataclass(frozen=True)
 class MachineForecast:
-    """One image of a network on one hardware.
+    """One image of a network on one hardware, or an image on each of several clusters of it.
 
     Members
     -------
     name, multipliers : of the hardware, and of all its HWCs.
+    clusters : how many share a DRAM, and run an image each at the same time.
     layers : the nodes that run on it, in order.
     host : names of the nodes that do not, and why; views, which are nothing, are left out.
-    cycles : of all programs, without what the host does.
+    cycles : of all programs, until all clusters have ended, without what the host does.
     memory : whose bytes are counted: ``dram`` of a cluster, programs included; ``tcdm``, what an HWC works on.
-    bytes : there.
-    energy : pJ of all accesses and multiply-accumulates; of an HWC without what fills its memory.
-    area : what the hardware is estimated to take on an ECP5, and its clock there.
+    bytes : there, of one image.
+    energy : pJ of all its accesses and multiply-accumulates; of an HWC without what fills its memory.
+    area : what the hardware, one cluster, is estimated to take on an ECP5, and its clock there.
     given_mhz : a clock, for images a second.
     """
 
@@ -56,6 +59,7 @@ class MachineForecast:
     energy: float
     area: EstimatedArea
     given_mhz: float | None = None
+    clusters: int = 1
 
     @property
     def mhz(self) -> float:
@@ -64,26 +68,32 @@ class MachineForecast:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates that run on it."""
+        """Multiply-accumulates of one image that run on it."""
         return sum(one.macs for one in self.layers)
 
     @property
     def utilisation(self) -> float:
         """The part of what the multipliers could have done in these cycles that they do."""
-        return self.macs / (self.cycles * self.multipliers)
+        return self.clusters * self.macs / (self.cycles * self.multipliers)
 
     def _utilisation(self, one: NodeForecast) -> float:
-        return one.macs / (max(1.0, one.cycles) * self.multipliers)
+        return self.clusters * one.macs / (max(1.0, one.cycles) * self.multipliers)
 
     @property
     def images_a_second(self) -> float:
         """Images that it takes in a second at the clock `mhz`, the host's work aside."""
-        return self.mhz * 1e6 / self.cycles
+        return self.clusters * self.mhz * 1e6 / self.cycles
+
+    @property
+    def luts(self) -> int:
+        """LUT4-equivalents of all clusters, estimated, without the interconnect between several."""
+        return self.clusters * self.area.lut4
 
     def to_dict(self) -> dict[str, Any]:
         """An entry of the document."""
         return {
             "hardware": self.name,
+            "clusters": self.clusters,
             "multipliers": self.multipliers,
             "macs": self.macs,
             "programs": self.programs,
@@ -92,7 +102,7 @@ class MachineForecast:
             "memory": self.memory,
             "bytes": self.bytes,
             "energy": self.energy,
-            "luts": self.area.lut4,
+            "luts": self.luts,
             "estimated": self.area.to_dict(),
             "mhz": self.mhz,
             "mhz_is_estimated": self.given_mhz is None,
@@ -124,7 +134,7 @@ class NetworkForecast(Answer):
         return [
             {"hardware": one.name, "multipliers": one.multipliers, "cycles": one.cycles,
              "utilisation": one.utilisation, "memory": one.memory, "bytes": one.bytes, "energy": one.energy,
-             "images_a_second": one.images_a_second, "mhz": one.mhz, "lut4_estimated": one.area.lut4,
+             "images_a_second": one.images_a_second, "mhz": one.mhz, "lut4_estimated": one.luts,
              "on_the_host": len(one.host)}
             for one in self.machines
         ]  # fmt: skip
@@ -146,10 +156,12 @@ class ForecastRequest:
     machines: Iterable[HardwareLike]
     resident: bool = False
     mhz: float | None = None
+    clusters: int | None = None
 
     @call
     def answer(self) -> NetworkForecast:
         """Plan the network on each hardware."""
+        sharing = sharing_of(self.clusters, None)
         if self.mhz is not None and not 0 < self.mhz < inf:
             raise InputError(f"--mhz: expected a number above 0, got {self.mhz:g}")
         found: dict[str, Hardware] = {}
@@ -157,6 +169,8 @@ class ForecastRequest:
             machine = hardware(one)
             if machine.name in found:
                 raise InputError(f"--hardware: expected each name once, got {machine.name} ({called(one)}) twice")
+            if sharing is not None and machine.cluster is None:
+                raise InputError(f"--clusters: expected clusters, got the HWC {machine.name}")
             found[machine.name] = machine
         if not found and not is_quantised(self.model):
             schedules = f"hwgen schedule {self.model.name} -o DIR makes them of its layers"
@@ -170,22 +184,26 @@ class ForecastRequest:
 
     def _on(self, graph: Graph, machine: Hardware, resident: bool) -> MachineForecast:
         with steps(len(weighted(graph)), f"scheduling for {machine.name}") as step:
-            plan = plan_on(graph, machine, step, resident=resident and machine.cluster is not None)
+            alone = machine.cluster is None
+            clusters = self.clusters or 1
+            plan = plan_on(graph, machine, step, resident=resident and not alone, clusters=clusters)
         if not plan.layers:
             reasons = "; ".join(dict.fromkeys(plan.refused.values())) or "no node has weights"
             raise InputError(f"hardware {machine.name}: no node of the network runs on it: {reasons}")
         place = placement(graph, plan, machine)
         nodes = [node for node in place.host(graph) if not isinstance(node, View)]
         if isinstance(plan, ClusterPlan):
-            each = [forecast_of(plan, stretch) for stretch in plan.stretches]
-            programs, multipliers = len(each), plan.lanes
+            system = NetworkSystem(plan, clusters)
+            each = [system.forecast(number) for number in range(len(plan.stretches))]
+            programs, multipliers = len(each), clusters * plan.lanes
         else:
             each, programs, multipliers = [forecast_of_layers(plan.layers, machine)], 0, machine.shape.product
         return MachineForecast(
             machine.name, multipliers, tuple(node for one in each for node in one.nodes),
             {node.name: place.reasons.get(node.name, "") for node in nodes}, programs,
-            round(sum(one.cycles for one in each)), "tcdm" if machine.cluster is None else "dram",
+            round(sum(one.cycles for one in each)), "tcdm" if alone else "dram",
             sum(one.bytes for one in each), sum(one.energy for one in each), estimated_area(machine), self.mhz,
+            clusters,
         )  # fmt: skip
 
 
@@ -195,6 +213,7 @@ def forecast(
     *,
     resident: bool = False,
     mhz: float | None = None,
+    clusters: int | None = None,
 ) -> NetworkForecast:
     """Predict what a quantised network takes on hardware, without a simulation: what a run compares with its counts.
 
@@ -205,6 +224,7 @@ def forecast(
         cluster that `run` takes, maps that fit staying in its TCDM.
     resident : on clusters: maps that fit stay in the TCDM from node to node.
     mhz : a clock, for images a second; without it that which the hardware is estimated to have on an ECP5.
+    clusters : so many of the cluster, 2 to 16, that share a DRAM, and run an image each at the same time.
     """
     given = model.given if isinstance(model, Network) else model
     if isinstance(hardware, str | PathLike | Mapping | Hardware):
@@ -213,4 +233,6 @@ def forecast(
         machines = list(hardware)
     else:
         raise InputError(f"hardware: expected a built-in name, a file, its keys, or several, got {written(hardware)}")
-    return ForecastRequest(model=Path(given), machines=machines, resident=resident, mhz=mhz).answer()
+    return ForecastRequest(
+        model=Path(given), machines=machines, resident=resident, mhz=mhz, clusters=clusters
+    ).answer()

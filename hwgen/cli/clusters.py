@@ -1,4 +1,4 @@
-"""Options of commands that share layers out to several clusters."""
+"""Options of commands that put layers, or images of a network, on several clusters."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from hwgen.api.sharing import MOST_MASTERS
 
-__all__ = ["ClustersOption", "PartitionOption"]
+__all__ = ["ClustersOption", "ImageOnEachOption", "PartitionOption"]
 
 ClustersOption = Annotated[
     int | None,
@@ -15,6 +15,15 @@ ClustersOption = Annotated[
         metavar="N",
         help=f"So many of the cluster on one DRAM, 2 to {MOST_MASTERS}; each computes a share of a layer, or of a "
         "quantised network an image of its own.",
+    ),
+]
+ImageOnEachOption = Annotated[
+    int | None,
+    typer.Option(
+        "--clusters",
+        metavar="N",
+        help=f"So many of the cluster on one DRAM, 2 to {MOST_MASTERS}; each runs an image of its own "
+        "at the same time.",
     ),
 ]
 PartitionOption = Annotated[

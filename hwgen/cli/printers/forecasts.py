@@ -22,7 +22,7 @@ def print_forecast(found: NetworkForecast, *, layers: bool) -> None:
             one.cycles,
             rounded_rate(one.images_a_second),
             round(one.area.mhz or 0.0),
-            one.area.lut4,
+            one.luts,
             one.utilisation,
             one.bytes,
             one.memory,
@@ -32,7 +32,9 @@ def print_forecast(found: NetworkForecast, *, layers: bool) -> None:
         for one in found.machines
     ]
     wide = ["utilisation", "uJ", "MHz, estimated", "multipliers"]
-    print_table(f"{found.network}, one image, predicted", columns, rows, wide=wide)
+    clusters = found.machines[0].clusters
+    images = "one image" if clusters == 1 else f"an image on each of {clusters} clusters, bytes and uJ of one"
+    print_table(f"{found.network}, {images}, predicted", columns, rows, wide=wide)
     for one in found.machines if layers else ():
         _print_nodes(one)
 

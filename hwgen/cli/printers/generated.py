@@ -16,7 +16,6 @@ from hwgen.cli.workload import tell_set
 from hwgen.export.hwc import storage
 from hwgen.ir.layer import Layer
 from hwgen.lower.network.exchange import HostNode
-from hwgen.lower.network.forecast import forecast_of
 from hwgen.lower.system.networks import NetworkSystem
 from hwgen.lower.system.program import SystemProgram
 
@@ -92,16 +91,16 @@ def _parts(program: SystemProgram) -> tuple[int, int]:
 
 def _print_network(found: GeneratedNetwork) -> None:
     plan, names, exchanged = found.plan, found.programs, found.exchanged
+    system = NetworkSystem(plan, found.clusters)
     columns = ["program", "layers", "commands", "bytes", "maps that stay", "cycles predicted", "DRAM bytes"]
     rows: list[list[object]] = [
         [one, len(stretch.layers), len(stretch.program.commands), WORD_BYTES * len(stretch.program.words),
          len(stretch.kept.maps), round(forecast.cycles), forecast.bytes]
-        for one, stretch in zip(names, plan.stretches, strict=True)
-        for forecast in (forecast_of(plan, stretch),)
+        for number, (one, stretch) in enumerate(zip(names, plan.stretches, strict=True))
+        for forecast in (system.forecast(number),)
     ]  # fmt: skip
     print_table("Programs: one start and one interrupt each", columns, rows)
-    size = NetworkSystem(plan, found.clusters).size
-    typer.echo(f"{found.folder}: weights {plan.parameters.size:,} bytes, all of the DRAM {size:,} bytes")
+    typer.echo(f"{found.folder}: weights {plan.parameters.size:,} bytes, all of the DRAM {system.size:,} bytes")
     if found.clusters > 1:
         typer.echo(
             f"{found.clusters} clusters, each with these programs for an image of its own: the files of each are "

@@ -10,6 +10,7 @@ from hwgen.lower.network.bound import bound_of_layer, computed_elements
 from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan, Stretch
 from hwgen.lower.network.hwc_plan import PlannedLayer
 from hwgen.lower.network.parts import LayerPart
+from hwgen.lower.network.program import PartTimes
 from hwgen.model.energy import bus_energy, device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.model.nest import one_level
@@ -69,14 +70,22 @@ class Forecast:
     energy: float
 
 
-def forecast_of(plan: ClusterPlan, stretch: Stretch) -> Forecast:
-    """The forecast of one program of a cluster."""
+def forecast_of(
+    plan: ClusterPlan, stretch: Stretch, times: tuple[Sequence[PartTimes], float] | None = None
+) -> Forecast:
+    """The forecast of one program of a cluster.
+
+    ``times`` : cycles of its parts and of all, where others work at the same DRAM at the same time.
+    """
     cluster = plan.hardware.cluster
     timing = (cluster and cluster.dram) or Dram()
     program = stretch.program
     port = DramPort(program.hardware.axi_bits, timing)
     prices = prices_of(program.hardware.hwc, cluster)
-    parts, times = program.part_times(timing)
+    if times is None:
+        alone, whole = program.part_times(timing)
+        times = alone, whole.total
+    parts, total = times
     nodes = []
     for layer, took, prediction in zip(stretch.layers, parts, program.predictions(port), strict=True):
         counts, part, node = prediction.counts, layer.part, layer.node
@@ -89,9 +98,7 @@ def forecast_of(plan: ClusterPlan, stretch: Stretch) -> Forecast:
         bound = _bound(layer, plan.hardware)
         nodes.append(NodeForecast(node.name, node.label, node.macs, took.cycles, moved, spent.total, bound))
     fetched = program.fetched(port).bytes
-    return Forecast(
-        tuple(nodes), times.total, fetched + sum(one.bytes for one in nodes), sum(one.energy for one in nodes)
-    )
+    return Forecast(tuple(nodes), total, fetched + sum(one.bytes for one in nodes), sum(one.energy for one in nodes))
 
 
 def _bound(layer: ClusterLayer, hardware: Hardware) -> int:

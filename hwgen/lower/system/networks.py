@@ -21,6 +21,7 @@ from hwgen.arch.dram import BLOCK_BYTES, Dram
 from hwgen.arch.layout import aligned
 from hwgen.ir.document import InputError
 from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.forecast import Forecast, forecast_of
 from hwgen.lower.network.program import NetworkProgram, PartTimes, part_times_of
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
@@ -183,6 +184,14 @@ class NetworkSystem:
     def part_times(self, stretch: int, clusters: int | None = None) -> list[tuple[list[PartTimes], ClusterTimes]]:
         """The same, with the cycles of each part."""
         return [(part_times_of(one), one) for one in self.times(stretch, clusters)]
+
+    def forecast(self, stretch: int) -> Forecast:
+        """The forecast of the programs of a stretch, for an image on each cluster: bytes and energy of one image, the
+        cycles of all, and those of the nodes on the cluster that ends last."""
+        times = self.part_times(stretch)
+        parts, _ = max(times, key=lambda one: one[1].total)
+        total = elapsed([one.total for _, one in times])
+        return forecast_of(self.plan, self.plan.stretches[stretch], (parts, total))
 
 
 def elapsed(cycles: Sequence[float]) -> float:

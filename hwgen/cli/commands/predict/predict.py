@@ -10,6 +10,7 @@ from hwgen.api.depth_first import StackPrediction
 from hwgen.api.forecasts import ForecastRequest
 from hwgen.api.networks import is_model
 from hwgen.api.predictions import PredictRequest
+from hwgen.cli.clusters import ImageOnEachOption
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.jobs import hardware_names
 from hwgen.cli.pipelines import DramOption, MacsOption, print_stack_prediction
@@ -44,6 +45,7 @@ def predict(
     hardware: Machines = None,
     resident: ResidentOption = False,
     mhz: Clock = None,
+    clusters: ImageOnEachOption = None,
     layers: ByLayer = False,
     elements: Elements = False,
     macs: MacsOption = None,
@@ -58,19 +60,22 @@ def predict(
     two memory levels is counted at both, on the given cluster or on four HWCs, its program included. A depth-first
     solution: what each of its stacks holds, moves and takes. With --hierarchy: counts by the level that serves,
     what each level has to hold, and energy. Of a quantised model (ONNX, TFLite) a line for each hardware: what it
-    takes for one image, as `hwgen run` predicts it.
+    takes for one image, as `hwgen run` predicts it; with --clusters for an image on each.
     """
     if len(schedules) == 1 and is_model(schedules[0]):
         others = {"--elements": elements, "--macs": macs, "--dram": dram, "--hierarchy": hierarchy, "--fills": fills}
         refuse(others, "not with a model")
         machines = [] if hardware is None else hardware.split(",")
-        forecast = ForecastRequest(model=Path(schedules[0]), machines=machines, resident=resident, mhz=mhz).answer()
+        forecast = ForecastRequest(
+            model=Path(schedules[0]), machines=machines, resident=resident, mhz=mhz, clusters=clusters
+        ).answer()
         if as_json:
             print_json(forecast.document())
         else:
             print_forecast(forecast, layers=layers)
         return
-    refuse({"--resident": resident, "--mhz": mhz, "--layers": layers}, "expected with one quantised model")
+    options = {"--resident": resident, "--mhz": mhz, "--clusters": clusters, "--layers": layers}
+    refuse(options, "expected with one quantised model")
     found = PredictRequest(
         schedules=schedules,
         hardware=hardware,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hwgen.api.running import RunRequest
-from hwgen.api.sharing import MOST_MASTERS
+from hwgen.cli.clusters import ImageOnEachOption
 from hwgen.cli.commands.cosim import Jobs, Sim
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
 from hwgen.cli.console import Json, print_json
@@ -30,14 +30,6 @@ Output = Annotated[
     Path,
     typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs, the layers' operands, and a page."),
 ]
-Clusters = Annotated[
-    int | None,
-    typer.Option(
-        "--clusters",
-        metavar="N",
-        help=f"On so many of the cluster, 2 to {MOST_MASTERS}, that share a DRAM: each runs an image of its own.",
-    ),
-]
 
 
 def run(
@@ -52,13 +44,14 @@ def run(
     simulator: Sim = "verilator",
     jobs: Jobs = 0,
     resident: ResidentOption = False,
-    clusters: Clusters = None,
+    clusters: ImageOnEachOption = None,
     as_json: Json = False,
 ) -> int:
     """Run a quantised network: its layers with weights on an HWC or a cluster in the simulator, others on the host.
 
     The layers run one after the other, with the network's own weights, biases, multipliers, shifts and zero points.
-    On a cluster each stretch of layers between nodes of the host is one program. Every output is compared with the
+    On a cluster each stretch of layers between nodes of the host is one program. With --clusters images run at the
+    same time, one on each. Every output is compared with the
     integer reference, every count with the model, and the reference with ONNX Runtime, or with LiteRT for TFLite.
     """
     found = RunRequest(
