@@ -98,9 +98,12 @@ def checked_inputs(graph: Graph, given: Arrays, where: str) -> int:
             )
         if apart:
             found.add(array.shape[0])
-    if len(found) > 1 or 0 in found or any(number % (graph.batch or 1) for number in found):
-        several = f"as many, a multiple of {graph.batch}," if graph.batch not in (None, 1) else "as many"
-        raise InputError(f"{where}: expected {several} images in each input, got {', '.join(map(str, found))}")
+    batch, got = graph.batch or 1, ", ".join(map(str, sorted(found)))
+    if len(found) > 1:
+        raise InputError(f"{where}: expected as many images in each input, got {got}")
+    if any(number == 0 or number % batch for number in found):
+        wanted = "at least one image" if batch == 1 else f"a multiple of {batch} images"
+        raise InputError(f"{where}: expected {wanted}, got {got}")
     return found.pop() if found else 1
 
 

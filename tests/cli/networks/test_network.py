@@ -60,7 +60,7 @@ def test_a_run_beside_onnx_runtime(run: Run, model: Path, tmp_path: Path) -> Non
             ("x.npy: input x: expected float32 of 1x2x5x6, got float32 of 1x2x5x7",),
         ),
         (np.zeros((1, 2, 5, 6), np.float64), ("expected float32 of 1x2x5x6, got float64",)),
-        (np.zeros((0, 2, 5, 6), np.float32), ("expected as many images in each input, got 0",)),
+        (np.zeros((0, 2, 5, 6), np.float32), ("expected at least one image, got 0",)),
         (np.float32(0), ("got float32 of no dimensions",)),
     ],
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hwgen.arch.cluster import START_AFTER_START
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
@@ -95,6 +96,35 @@ def test_programs_on_a_cluster(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     assert "elements are wrong" in answer.out
 
 
+def test_images_run_on_several_clusters_at_the_same_time(run: Run, tmp_path: Path) -> None:
+    model, whole = mixed(tmp_path / "mixed.onnx"), saved(tmp_path, requantisation="scaled", cluster=CLUSTER)
+    for number in range(2):
+        image = np.random.default_rng(number).normal(size=(2, 2, 6, 5)).astype(np.float32)
+        np.save(tmp_path / f"{number}.npy", image[: 1 + number])
+    several = [one for number in range(2) for one in ("--input", tmp_path / f"{number}.npy")]
+    on = ("--hardware", whole, "--clusters", "2")
+    odd = run("run", model, *on, *several, "-o", tmp_path / "odd")
+    refused(odd, ".npy: expected a multiple of 2 images, got 3")
+    np.save(tmp_path / "0.npy", np.concatenate([np.load(tmp_path / "0.npy")] * 2))
+    document = run("run", model, *on, *several, "-o", tmp_path / "out", "--json").json
+    programs = document["programs"]
+    assert [(one["image"], one["cluster"], len(one["layers"])) for one in programs] == [
+        (image, image % 2, layers) for first in (0, 2) for layers in (3, 1) for image in (first, first + 1)
+    ]
+    assert all(one["passed"] for one in programs)
+    assert (document["clusters"], document["exact"], document["onnxruntime"]["equal"]) == (2, True, 1)
+    for source in ("predicted", "measured"):
+        ends = [one["cycles"][source] + START_AFTER_START * one["cluster"] for one in programs]
+        assert document["cycles"][source] == sum(max(pair) for pair in zip(ends[::2], ends[1::2], strict=True))
+    predicted = run("predict", model, *on, "--json").json["networks"][0]
+    assert 2 * predicted["cycles"] == pytest.approx(document["cycles"]["predicted"], abs=2)
+    beside = run("network", model, *several, "-o", tmp_path / "reference", "--json").json
+    ((name, file),) = document["outputs"].items()
+    made = np.load(tmp_path / "out" / file)
+    assert (made.shape, len(np.unique(made)) > 3) == ((4, 3, 5), True)
+    np.testing.assert_array_equal(made, np.load(tmp_path / "reference" / beside["outputs"][name]))
+
+
 def test_a_wrong_layer_is_found(run: Run, tmp_path: Path, hardware: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cosim.network import on_hwc as network
 
@@ -108,6 +138,16 @@ def test_a_wrong_layer_is_found(run: Run, tmp_path: Path, hardware: Path, monkey
 
 def test_bad_input(run: Run, tmp_path: Path, hardware: Path) -> None:
     model, rest = small(tmp_path / "small.onnx"), ("-o", tmp_path / "out")
+    alone = run("run", model, "--hardware", hardware, "--seed", "1", "--clusters", "2", *rest)
+    refused(alone, "--clusters: expected a cluster, got the HWC m4c4_1KiB")
+    refused(run("run", model, "--seed", "1", "--clusters", "1", *rest), "--clusters: expected 2 to 16, got 1")
+    refused(
+        run("predict", model, "--hardware", hardware, "--clusters", "2"), "--clusters: expected clusters, got the HWC"
+    )
+    np.save(tmp_path / "a.npy", np.zeros((1, 2, 5, 6), np.float32))
+    np.save(tmp_path / "b.npy", np.zeros((1, 2, 5, 7), np.float32))
+    unlike = [one for name in "ab" for one in ("--input", tmp_path / f"{name}.npy")]
+    refused(run("network", model, *unlike), "b.npy: expected images as those before it for input x: float32 of 2x5x6")
     np.save(tmp_path / "x.npy", np.zeros((1, 2, 5, 7), np.float32))
     wrong = run("run", model, "--hardware", hardware, "--input", tmp_path / "x.npy", *rest)
     refused(wrong, "x.npy: input x: expected float32 of 1x2x5x6, got float32 of 1x2x5x7")

@@ -29,6 +29,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, save_hardware
 from hwgen.ir.network.kinds import Dequantise, Quantise
 from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.lower.system.networks import NetworkSystem
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import Run, refused
 from tests.cosim.driver.test_drivers import OK, STRICT, checked, compiled, connected, driven
@@ -247,6 +248,43 @@ def test_programs_with_software_between_them(run: Run, tmp_path: Path, made: lis
     with pytest.raises(InputError, match="hwgen run simulates them"):
         ClusterProgramFile.read(rtl / "programs" / "tiny.json")
     del keep
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_programs_of_several_clusters(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that a run simulates, with the places of their maps; the weights are there once."""
+    model, rtl = convolutions(tmp_path / "tiny.onnx", between=True), tmp_path / "rtl"
+    cluster = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 14))
+    monkeypatch.setattr(networks, "generated_system", lambda parameters, keep_init: "")
+    monkeypatch.setattr(
+        networks,
+        "system_files_of",
+        lambda parameters, _: {
+            **driver_files(cluster_registers(parameters.cluster)),
+            **register_files(cluster_registers(parameters.cluster)),
+        },
+    )
+    answer = run("generate", model, "--hardware", cluster, "--clusters", "2", "-o", rtl, "--json")
+    (summary,) = answer.json["networks"]
+    system = NetworkSystem(plan_cluster(read_quantised(model), load_hardware(cluster), clusters=2), 2)
+    assert (summary["clusters"], summary["dram_bytes"]) == (2, system.size)
+    assert (rtl / "programs" / "tiny.weights.bin").read_bytes() == system.plan.parameters.tobytes()
+    assert json.loads((rtl / "manifest.json").read_text(encoding="utf-8"))["designs"][0]["top"] == "system"
+    places = []
+    for number in range(2):
+        document = json.loads((rtl / "programs" / f"tiny.cluster{number}.json").read_text(encoding="utf-8"))
+        for at, program in enumerate(document["programs"]):
+            placed = system.program(at, number)
+            words = (rtl / "programs" / f"{program['name']}.cluster{number}.hex").read_text(encoding="utf-8").split()
+            assert [int(word, 16) for word in words] == placed.words.tolist()
+            assert program["registers"] == placed.settings
+        assert document["memory"] == placed.dram_end
+        places.append(
+            [one["base"] for program in document["programs"] for one in program["inputs"] + program["outputs"]]
+        )
+    first, second = places
+    assert [there - here for here, there in zip(first, second, strict=True)] == [system.distance] * len(first)
+    check_headers(rtl)
 
 
 def on_the_page(rtl: Path, number: int, name: str, network: str) -> None:

@@ -24,7 +24,7 @@ KINDS = ("conv", "depthwise conv", "product", "add", "average pool", "max pool",
 MOST_ERROR, MEAN_ERROR = 0.08, 0.025
 """By which the cycles of such small programs may be predicted wrong where all ports are as narrow as the DMA's: of
 any of them, in the mean of all."""
-SYSTEM_ERROR = 0.01
+SYSTEM_ERROR = 0.002
 """The same of the two networks that run on two clusters in every run."""
 DDR3 = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 BUILT_IN, BUILT_IN_ERROR = "cluster_64_vector", 0.02
