@@ -98,12 +98,12 @@ def checked_inputs(graph: Graph, given: Arrays, where: str) -> int:
             )
         if apart:
             found.add(array.shape[0])
-    batch, got = graph.batch or 1, ", ".join(map(str, sorted(found)))
+    batch, numbers = graph.batch or 1, ", ".join(map(str, sorted(found)))
     if len(found) > 1:
-        raise InputError(f"{where}: expected as many images in each input, got {got}")
+        raise InputError(f"{where}: expected as many images in each input, got {numbers}")
     if any(number == 0 or number % batch for number in found):
         wanted = "at least one image" if batch == 1 else f"a multiple of {batch} images"
-        raise InputError(f"{where}: expected {wanted}, got {got}")
+        raise InputError(f"{where}: expected {wanted}, got {numbers}")
     return found.pop() if found else 1
 
 

@@ -85,8 +85,8 @@ def play_together(
     begin = PROGRAM_STARTED - (START_ANSWERED if number > 1 else 0)
     rows = np.zeros((number, tables.ROW), np.int64)
     rows[len(programs) :, tables.ENDED] = 1
-    for k, one in enumerate(programs):
-        rows[k] = _row(one, hardware, begin + START_AFTER_START * k)
+    for k, program in enumerate(programs):
+        rows[k] = _row(program, hardware, begin + START_AFTER_START * k)
     rings = [np.zeros((number, tables.RING, width), np.int64) for width in (2, 2, 4)]
     asked, hwcs = np.zeros((number, tables.RING), np.int64), np.zeros((number, hardware.units), np.int64)
     settled = np.zeros((number, 1 + max(_settling(one.commands) for one in programs), 1 + tables.QUEUES), np.int64)
