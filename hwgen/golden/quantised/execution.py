@@ -102,8 +102,8 @@ def checked_inputs(graph: Graph, given: Arrays, where: str) -> int:
     if len(found) > 1:
         raise InputError(f"{where}: expected as many images in each input, got {numbers}")
     if any(number == 0 or number % batch for number in found):
-        wanted = "at least one image" if batch == 1 else f"a multiple of {batch} images"
-        raise InputError(f"{where}: expected {wanted}, got {numbers}")
+        number_wanted = "at least one image" if batch == 1 else f"a multiple of {batch} images"
+        raise InputError(f"{where}: expected {number_wanted}, got {numbers}")
     return found.pop() if found else 1
 
 
