@@ -1,5 +1,6 @@
 """The core without the annexes, studies and papers: its commands work, and those of the annexes are no commands."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,23 +14,30 @@ from hwgen.ir.hardware import save_hardware
 
 ANNEXES = {"papers": ["paper"], "studies": ["sweep", "report", "regress", "regress-stacks", "regress-ways"]}
 """Rooms that may be missing, with commands that are in them."""
-WITHOUT = "import hwgen, sys; hwgen.__path__[:] = [sys.argv.pop(1)]; from hwgen.cli import main; main()"
+WITHOUT = """
+import json, os, sys
+import hwgen
+rooms, printed, answers, commands = sys.argv[1:]
+hwgen.__path__[:] = [rooms]
+from hwgen.cli import main
+for arguments in json.loads(commands):
+    with open(printed, "wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.argv = ["hwgen", *arguments]
+    try:
+        main()
+    except SystemExit as ended:
+        status = ended.code
+    sys.stdout.flush()
+    with open(answers, "a") as file:
+        file.write(json.dumps([status, open(printed).read()]) + "\\n")
+"""
+"""The program, command by command, where the folder of the package has every room of the core and no other."""
 MODEL = Path(__file__).parents[1] / "cli" / "networks" / "cases" / "3x3_s5.onnx"
 
 
 NAME = "import hwgen, sys; hwgen.__path__[:] = [sys.argv.pop(1)]; print(hasattr(hwgen, 'sweep')); hwgen.sweep"
-
-
-def without_annexes(rooms: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The program, where the folder of the package has every room of the core and no other."""
-    command = [sys.executable, "-c", WITHOUT, str(rooms), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
-
-
-def works(rooms: Path, *arguments: str) -> None:
-    """The command ends with 0."""
-    found = without_annexes(rooms, *arguments)
-    assert (found.returncode, "Traceback" in found.stderr) == (0, False), found.stderr
 
 
 @pytest.fixture
@@ -57,16 +65,27 @@ def test_hwgen_works_without_studies_and_papers(rooms: Path, tmp_path: Path) -> 
         "format: 1\nkind: layer_list\nnetwork: small\nlayers:\n- {name: a, op: conv, input_channels: 4, "
         "output_channels: 4, input_height: 6, input_width: 6, output_height: 4, output_width: 4, kernel: [3, 3]}\n"
     )
-    works(rooms, "schedule", str(table), "--buffer", "1KiB", "--shared", "-o", str(found))
-    works(rooms, "predict", str(found / "a.yaml"))
-    works(rooms, "generate", str(found / "a.yaml"), "-o", str(made))
-    works(rooms, "generate", str(MODEL), "--hardware", "cluster_64_vector", "-o", str(made / "network"))
-    works(rooms, "cosim", str(found / "a.yaml"))
-    works(rooms, "run", str(MODEL), "--hardware", str(scaled), "--seed", "1", "-o", str(tmp_path / "ran"))
-    shown = without_annexes(rooms, "--help").stdout
+    working = [
+        ("schedule", table, "--buffer", "1KiB", "--shared", "-o", found),
+        ("predict", found / "a.yaml"),
+        ("generate", found / "a.yaml", "-o", made),
+        ("generate", MODEL, "--hardware", "cluster_64_vector", "-o", made / "network"),
+        ("cosim", found / "a.yaml"),
+        ("run", MODEL, "--hardware", scaled, "--seed", "1", "-o", tmp_path / "ran"),
+        ("--help",),
+    ]
+    gone = [name for names in ANNEXES.values() for name in names]
+    commands = [list(map(str, command)) for command in [*working, *((command,) for command in gone)]]
+    files = [str(rooms), str(tmp_path / "printed"), str(tmp_path / "answers")]
+    program = [sys.executable, "-c", WITHOUT, *files, json.dumps(commands)]
+    assert subprocess.run(program, check=False, timeout=900).returncode == 0, (tmp_path / "printed").read_text()
+    answers = [json.loads(line) for line in (tmp_path / "answers").read_text(encoding="utf-8").splitlines()]
+    assert len(answers) == len(commands)
+    for status, printed in answers[: len(working)]:
+        assert (status, "Traceback" in printed) == (0, False), printed
+    shown = answers[len(working) - 1][1]
     assert " schedule " in shown
-    for command in [name for names in ANNEXES.values() for name in names]:
-        asked = without_annexes(rooms, command)
-        assert asked.returncode == 2
-        assert f"No such command '{command}'" in asked.stderr
+    for command, (status, printed) in zip(gone, answers[len(working) :], strict=True):
+        assert status == 2
+        assert f"No such command '{command}'" in printed
         assert f" {command} " not in shown
