@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,8 @@ import pytest
 
 import hwgen
 from hwgen.api.choosing import request, selection, space, synthesis
+from hwgen.api.choosing.request import planned_on
+from hwgen.api.choosing.selection import Planned
 from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.model.area.estimate import EstimatedArea
@@ -17,6 +20,17 @@ from hwgen.synthesis.cells import Area
 from tests.cli.command_line import refused
 from tests.conftest import Run
 from tests.readers.integers.models import small
+
+PLANNED: dict[tuple[bytes, str], Planned | str] = {}
+
+
+def planned_once(model: Path, one: Candidate) -> Planned | str:
+    """The plan of a network on a cluster, made once for all tests of this process: each takes a second."""
+    key = model.read_bytes(), str(one.hardware.as_data())
+    if key not in PLANNED:
+        PLANNED[key] = planned_on(model, one)
+    made = PLANNED[key]
+    return made if isinstance(made, str) else replace(made, candidate=one)
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +42,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(space, "BUFFERS", space.BUFFERS[1:])
     monkeypatch.setattr(space, "PORTS", space.PORTS[1:])
     monkeypatch.setattr(request, "processors", lambda: 1)
+    monkeypatch.setattr(request, "planned_on", planned_once)
     monkeypatch.setattr(selection, "WAITS", 0.0)
     monkeypatch.setattr(selection, "WAITS_OF_A_BANK", 0.0)
 
