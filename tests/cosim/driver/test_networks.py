@@ -33,6 +33,7 @@ from hwgen.lower.system.networks import NetworkSystem
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import Run, refused
 from tests.cosim.driver.test_drivers import OK, STRICT, checked, compiled, connected, driven
+from tests.cosim.vector.test_nodes import CLUSTER
 from tests.export.driver.test_headers import check_headers
 from tests.oracles.cluster_interpreter import Machine
 from tests.readers.integers.models import Draft
@@ -204,16 +205,17 @@ def test_a_picture_is_laid_out_by_the_driver(run: Run, tmp_path: Path, made: lis
     del keep
 
 
-def test_what_software_turns_is_laid_out(run: Run, tmp_path: Path) -> None:
+def test_what_software_turns_is_laid_out(run: Run, tmp_path: Path, made: list[ClusterParameters]) -> None:
     """A picture of rows, columns, channels is turned by software, which lays it out for the first layer, too."""
     draft, rng = Draft([1, 13, 11, 1]), np.random.default_rng(6)
     weights = draft.weights(rng.integers(-127, 128, (8, 1, 3, 4)), 0.006)
     turned = draft.both(draft.node("Transpose", draft.both("x", 0.05, 120), perm=[0, 3, 2, 1]), 0.05, 120)
     sums = draft.node("Conv", turned, weights, kernel_shape=[3, 4], strides=[2, 2], pads=[1, 0, 2, 1])
     model = draft.write(tmp_path / "turned.onnx", draft.both(sums, 0.07, 100), [1, 8, 6, 5])
-    cluster = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 14))
+    cluster = hardware(tmp_path)
     run("generate", model, "--hardware", cluster, "-o", tmp_path / "rtl")
     programs = json.loads((tmp_path / "rtl" / "programs" / "turned.json").read_text(encoding="utf-8"))["programs"]
+    assert made == [CLUSTER], "which other tests simulate as well"
     (given,) = programs[0]["inputs"]
     assert given["laid_out"]["shape"] == [1, 11, 13]
     ran = run("run", model, "--hardware", cluster, "--seed", "1", "-o", tmp_path / "ran", "--json")
