@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +20,9 @@ from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.papers.cecconi.model import TransferCost, exact_moves, exact_need
 from hwgen.papers.cecconi.own_hardware import FULL, SMALL, naive_tile, way_cases
 from hwgen.papers.cecconi.search import FILL
+from hwgen.papers.command import SYSTEM
 from hwgen.papers.own_cluster import own_hardware, sliced_on_cluster, tiled_on_cluster, untiled_on_cluster
+from hwgen.papers.sousa import mappings
 from hwgen.papers.sousa.model import FLOWS, SLICINGS, Mapping, filters_a_core
 from hwgen.papers.sousa.own_hardware import own_mappings, own_npu
 from hwgen.papers.stoutchinin.model import Tile
@@ -134,6 +137,15 @@ def pretended(cycles: int, *, equal: bool = True) -> Callable[..., list[LayerRes
     return run
 
 
+def pretend(monkeypatch: pytest.MonkeyPatch, *, equal: bool = True) -> None:
+    """Have neither a cluster nor several of them simulated, after all that is prepared for it."""
+    monkeypatch.setattr(hwgen.papers.own_cluster_rtl, "cosimulate_clusters", pretended(1234, equal=equal))
+    monkeypatch.setattr(mappings, "load_system", lambda *_, **__: None)
+    monkeypatch.setattr(mappings, "run_clusters", lambda *_: None)
+    found = SimpleNamespace(cycles=4321, passed=equal, failures=() if equal else ("W differs",), seconds=1.0)
+    monkeypatch.setattr(mappings, "judge", lambda wanted, _: found if wanted else None)
+
+
 @pytest.mark.parametrize(
     ("paper", "few", "cases"),
     [("cecconi-2017", ("conv4", "--small"), 7), ("sousa-2022", ("lenet", "--limit", "1"), 4)],
@@ -141,7 +153,7 @@ def pretended(cycles: int, *, equal: bool = True) -> Callable[..., list[LayerRes
 def test_the_command(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paper: str, few: tuple[str, ...], cases: int
 ) -> None:
-    monkeypatch.setattr(hwgen.papers.own_cluster_rtl, "cosimulate_clusters", pretended(1234))
+    pretend(monkeypatch)
     answer = run("paper", paper, "--networks", *few, "--rtl", "-o", tmp_path, "--json")
     assert answer.status == 0
     runs = answer.json["rtl"]
@@ -150,9 +162,17 @@ def test_the_command(
     assert all(one["dram_bytes"] > 0 and one["equal"] for one in runs)
     assert "| 42 | 1,234 | 1,234 |" in (tmp_path / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "rtl.csv").exists()
-    monkeypatch.setattr(hwgen.papers.own_cluster_rtl, "cosimulate_clusters", pretended(1234, equal=False))
+    pretend(monkeypatch, equal=False)
     wrong = run("paper", paper, "--networks", *few, "--rtl", "-o", tmp_path / "other")
     assert (wrong.status, "I differs" in wrong.err, "| NO |" in wrong.out) == (1, True, True)
+    if paper == "sousa-2022":
+        # The shortest layers are run whatever the limit is, on both DRAMs.
+        rows = answer.json["system"]
+        assert [(row["hardware"], row["layer"]) for row in rows] == [
+            (hardware, layer) for hardware in SYSTEM.split(",") for layer in ("C1", "C3", "C5")
+        ]
+        assert {row[way]["measured"] for row in rows for way in ("burst_aware", "byte_counting")} == {4321}
+        assert "C1, burst-aware: W differs" in wrong.err
 
 
 def test_what_has_passed_is_kept(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
