@@ -36,7 +36,9 @@ def test_a_network_is_generated_for_the_cluster_that_it_runs_on(run: Run, model:
 def test_hardware_and_residence_where_none_is_named(run: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, bool]] = []
 
-    def stop(_model: Path, machine: hwgen.Hardware, _folder: Path, *, resident: bool, keep_init: bool) -> None:
+    def stop(
+        _model: Path, machine: hwgen.Hardware, _folder: Path, *, resident: bool, keep_init: bool, clusters: int
+    ) -> None:
         calls.append((machine.name, resident))
         raise hwgen.InputError(f"stop {keep_init}")
 
