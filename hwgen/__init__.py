@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hwgen.api.generation.request import generate as generate
     from hwgen.api.installation import doctor as doctor
     from hwgen.api.machines import hardware as hardware
+    from hwgen.api.mappings import import_mapping as import_mapping
     from hwgen.api.names import Hardware as Hardware
     from hwgen.api.names import InputError as InputError
     from hwgen.api.names import Layer as Layer
@@ -58,6 +59,7 @@ _MODULES = {
     "forecast": "api.forecasts",
     "generate": "api.generation.request",
     "hardware": "api.machines",
+    "import_mapping": "api.mappings",
     "load": "api.networks",
     "predict": "api.predictions",
     "progress": "api.progress",
@@ -83,6 +85,7 @@ __all__ = [
     "forecast",
     "generate",
     "hardware",
+    "import_mapping",
     "load",
     "predict",
     "progress",

@@ -1,4 +1,4 @@
-"""``python -m examples.notebooks DIR``: the notebooks for Jupyter, with the network and the picture they take.
+"""``python -m examples.notebooks DIR``: the notebooks for Jupyter, with the network, the picture and the mapping that they take.
 
 ``--shown`` writes what their cells show, which the documentation has, beside them.
 """
@@ -28,7 +28,7 @@ def main() -> None:
     for name in NOTEBOOKS:
         text = json.dumps(as_ipynb(name), indent=1)
         (asked.folder / f"{name}.ipynb").write_text(text + "\n", encoding="utf-8")
-    for file in ("digits.onnx", "seven.png"):
+    for file in ("digits.onnx", "seven.png", "vgg9.json"):
         copy(FOLDER / file, asked.folder)
     print(f"{len(NOTEBOOKS)} notebooks in {asked.folder}")
 

@@ -58,6 +58,7 @@ cluster: {hwcs: 2, tcdm: 8192, banks: 4, axi_bits: 64}
 """,
     "hierarchy.yaml": "format: 1\nkind: hierarchy\nname: two\nlevels:\n- {name: dram}\n- {name: sram, bytes: 512}\n",
     "tight.yaml": "format: 1\nkind: hierarchy\nname: tight\nlevels:\n- {name: dram}\n- {name: sram, bytes: 100}\n",
+    "mapping.txt": "m:4 [O in Buf] c:1 [I, W in Buf] m:1 p:1 q:1 r:1 s:1",
     "one_level/a.yaml": f"{HEADER}- {{m: 4}}\n{INNER}",
     "two_levels/a.yaml": f"""{HEADER}- buffer: {{tcdm: [I, W, O]}}
 - {{m: 4}}
@@ -77,6 +78,7 @@ TAKEN = {
     "layers": ("layers {}", SETS),
     "network": ("network {}", QUANTISED),
     "hardware": ("hardware {}", ("hierarchy.yaml", "hwc.yaml")),
+    "import-mapping": ("import-mapping {} --from accelforge --layer table.yaml", ()),
     "schedule": ("schedule {} --buffer 512", SETS),
     "predict": ("predict {}", (*QUANTISED, *SCHEDULES, *SOLUTION)),
     "depth-first": ("depth-first {}", ("network.yaml", "float.onnx", "quantised.onnx")),
@@ -126,6 +128,7 @@ schedule table.yaml --hierarchy hierarchy.yaml -o out
 schedule table.yaml --hierarchy tight.yaml
 schedule table.yaml --hierarchy hierarchy.yaml --fills
 schedule table.yaml --hierarchy hierarchy.yaml --objective dram
+import-mapping mapping.txt --from accelforge --layer table.yaml -o theirs/nest.yaml; predict theirs
 predict one_level/a.yaml --elements
 predict one_level
 predict two_levels

@@ -86,6 +86,7 @@ COMMANDS = {
         Entry("report", "sweep.report.command", EVERYDAY, STUDIES),
         Entry("layers", "layers", INSPECT),
         Entry("network", "network.network", INSPECT),
+        Entry("import-mapping", "import_mapping", INSPECT),
         Entry("sets", "builtin", INSPECT),
         Entry("hardware", "builtin", INSPECT),
         Entry("synth", "synth", HARDWARE),
