@@ -22,7 +22,7 @@ from numba import njit
 from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
 from numba.core.serialize import dumps
 
-__all__ = ["borrowing", "digest", "inner", "inner_unchecked", "njit"]
+__all__ = ["borrowing", "digest", "inner", "inner_borrowing", "inner_unchecked", "njit"]
 
 
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -105,6 +105,8 @@ borrowing = njit(cache=True, _nrt=False)
 
 The count is atomic, and of a tuple of arrays it took seven eighths of the time of the small functions that look into
 it at every turn of a search. A function that does make an array does not compile."""
+inner_borrowing = njit(error_model="numpy", _nrt=False, **_FOR_KERNELS_ALONE)
+"""The same of a function that only such kernels call; its divisors are never 0."""
 
 
 def digest(*modules: ModuleType) -> int:

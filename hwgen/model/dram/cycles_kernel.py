@@ -5,11 +5,12 @@ that was read waits until it is taken; answers to writes are taken at once. See 
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwgen.arch import dram as arch_dram
 from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, ticks
 from hwgen.arch.latency import DRAM_QUEUE
-from hwgen.model.compiled import inner
+from hwgen.model.compiled import inner, inner_borrowing
 
 __all__ = [
     "DRAM_PARAMETERS",
@@ -23,10 +24,12 @@ __all__ = [
     "begin_dram",
     "dram_cycle",
     "dram_parameters",
+    "idle_dram",
     "is_at_rest",
     "takes_data",
 ]
 
+Ints = NDArray[np.int64]
 P_WIDTH, P_LATENCY, P_MISS, P_BLOCK, P_ROW, P_ACCESS = range(6)
 DRAM_PARAMETERS = 6
 """Those come first in the array of parameters, see `dram_parameters`; others may follow."""
@@ -53,18 +56,20 @@ def dram_parameters(timing: Dram, beat_bytes: int) -> list[int]:
     return [beat_bytes, timing.latency, timing.miss_cycles, block, timing.row_bytes, access]
 
 
-_opens_row = inner(arch_dram.opens_row)
+_opens_row = inner_borrowing(arch_dram.opens_row)
 
 
-@inner
-def begin_dram():  # type: ignore[no-untyped-def]
-    """An idle DRAM, and its queues of reads, writes and writes that are to be answered."""
+def idle_dram() -> tuple[Ints, Ints]:
+    """An idle DRAM, and its queues of reads, writes and writes that are to be answered; for kernels: `begin_dram`."""
     dram = np.zeros(DRAM, np.int64)
     dram[D_READ_OPEN], dram[D_WRITE_OPEN] = 1, 1
     return dram, np.zeros((3, SLOTS, 4), np.int64)
 
 
-@inner
+begin_dram = inner(idle_dram)
+
+
+@inner_borrowing
 def is_at_rest(dram):  # type: ignore[no-untyped-def]
     """Whether nothing is under way, so that cycles without a handshake change nothing but the time."""
     return (
@@ -75,20 +80,20 @@ def is_at_rest(dram):  # type: ignore[no-untyped-def]
     )
 
 
-@inner
+@inner_borrowing
 def advance_idle(dram, cycles):  # type: ignore[no-untyped-def]
     """Let time pass in which it is at rest."""
     dram[D_NOW] += cycles
 
 
-@inner
+@inner_borrowing
 def takes_data(read, write, addressed, p, dram):  # type: ignore[no-untyped-def]
     """Whether a read's address, a write's address and a beat to be written, which are offered, are accepted."""
     has_room = dram[WRITE + O_OUT] != dram[WRITE + O_IN] and (_immediate(p) or dram[WRITE + O_CREDIT] > 0)
     return (read == 1 and dram[D_READ_OPEN] == 1, write == 1 and dram[D_WRITE_OPEN] == 1, addressed == 1 and has_room)
 
 
-@inner
+@inner_borrowing
 def dram_cycle(  # type: ignore[no-untyped-def]
     p, dram, queues, rows, kept, read, read_first, read_last, reader, write, write_first, write_last, writer, data,
     stays
@@ -133,18 +138,18 @@ def dram_cycle(  # type: ignore[no-untyped-def]
     dram[D_NOW] = now + 1
 
 
-@inner
+@inner_borrowing
 def _immediate(p):  # type: ignore[no-untyped-def]
     return p[P_BLOCK] == 0 and p[P_MISS] == 0 and p[P_ACCESS] == 0
 
 
-@inner
+@inner_borrowing
 def _push(queues, which, place, first, last, stream, now):  # type: ignore[no-untyped-def]
     entry = queues[which, place % SLOTS]
     entry[F_FIRST], entry[F_LAST], entry[F_STREAM], entry[F_TIME] = first, last, stream, now
 
 
-@inner
+@inner_borrowing
 def _beat(p, dram, way, burst):  # type: ignore[no-untyped-def]
     """A beat of the oldest burst of a direction. Returns whether it is the last one."""
     place = burst[F_FIRST] // p[P_WIDTH] + dram[way + O_BEAT]
@@ -156,7 +161,7 @@ def _beat(p, dram, way, burst):  # type: ignore[no-untyped-def]
     return last
 
 
-@inner
+@inner_borrowing
 def _blocks(p, dram, queues, rows, kept):  # type: ignore[no-untyped-def]
     """A cycle of the block that is moved, and the choice of the next one."""
     ends = dram[D_MOVING] and dram[D_LEFT] <= TICKS

@@ -4,7 +4,7 @@ It does what `hwgen.gateware.dma` does with a TCDM that grants every access at o
 before what gives, as a register that is emptied may be filled again.
 """
 
-from hwgen.model.compiled import inner
+from hwgen.model.compiled import inner_borrowing
 from hwgen.model.dram.cycles_kernel import P_WIDTH
 from hwgen.model.system.tables import (
     AHEAD,
@@ -80,7 +80,7 @@ __all__ = [
 ]
 
 
-@inner
+@inner_borrowing
 def is_at_work(row, c):  # type: ignore[no-untyped-def]
     """Whether a channel's front end or its path of data has anything to do; ``c``: where the channel begins."""
     return (
@@ -99,7 +99,7 @@ def is_at_work(row, c):  # type: ignore[no-untyped-def]
 # --- descriptors ---
 
 
-@inner
+@inner_borrowing
 def read_descriptor(row, c, moves, p, word, words, waiting):  # type: ignore[no-untyped-def]
     """A cycle of the reader of descriptors: ``word``: whether it gets one, of ``words``. Returns whether it moved.
 
@@ -126,7 +126,7 @@ def read_descriptor(row, c, moves, p, word, words, waiting):  # type: ignore[no-
     return True
 
 
-@inner
+@inner_borrowing
 def take_descriptor(row, c, moves, waiting):  # type: ignore[no-untyped-def]
     """The walker that follows the data takes the next descriptor, if it has none. Returns whether it does."""
     w = c + FOLLOWING
@@ -137,7 +137,7 @@ def take_descriptor(row, c, moves, waiting):  # type: ignore[no-untyped-def]
     return True
 
 
-@inner
+@inner_borrowing
 def _begin_walk(row, w, moves, number):  # type: ignore[no-untyped-def]
     move = moves[number]
     row[w + W_BUSY], row[w + W_DESCRIPTOR] = 1, number
@@ -147,7 +147,7 @@ def _begin_walk(row, w, moves, number):  # type: ignore[no-untyped-def]
     _look_ahead(row, w, move)
 
 
-@inner
+@inner_borrowing
 def _look_ahead(row, w, move):  # type: ignore[no-untyped-def]
     """Whether the run at hand is the last one, and whether the next one is contiguous with it in the DRAM."""
     ends_row = row[w + W_LEFT_1] == 1
@@ -159,7 +159,7 @@ def _look_ahead(row, w, move):  # type: ignore[no-untyped-def]
         row[w + W_JOINS] = following == row[w + W_DRAM] + move[E_LENGTH]
 
 
-@inner
+@inner_borrowing
 def _step(row, w, moves):  # type: ignore[no-untyped-def]
     """A walker goes on to its next run, or rests."""
     if row[w + W_LAST]:
@@ -182,7 +182,7 @@ def _step(row, w, moves):  # type: ignore[no-untyped-def]
 # --- bursts ---
 
 
-@inner
+@inner_borrowing
 def split(row, c, moves, p, hold):  # type: ignore[no-untyped-def]
     """A cycle of the splitter. Returns the beats of the burst that it offers from now on; 0: it has joined a run with
     the next one; -1: nothing."""
@@ -215,7 +215,7 @@ def split(row, c, moves, p, hold):  # type: ignore[no-untyped-def]
 # --- segments ---
 
 
-@inner
+@inner_borrowing
 def take_segment(row, c, moves):  # type: ignore[no-untyped-def]
     """The segmenter takes a run, if it has none and there is one for it. Returns whether it does."""
     w = c + FOLLOWING
@@ -229,13 +229,13 @@ def take_segment(row, c, moves):  # type: ignore[no-untyped-def]
     return True
 
 
-@inner
+@inner_borrowing
 def leave_run(row, c, moves):  # type: ignore[no-untyped-def]
     """The walker that follows the data goes on to the next run."""
     _step(row, c + FOLLOWING, moves)
 
 
-@inner
+@inner_borrowing
 def cut_run(row, c, p):  # type: ignore[no-untyped-def]
     """The next segment leaves the segmenter. Returns DRAM and TCDM address, length, whether the next one follows in
     its last beat, whether it is the last one of its descriptor."""
@@ -255,7 +255,7 @@ def cut_run(row, c, p):  # type: ignore[no-untyped-def]
 # --- the aligner ---
 
 
-@inner
+@inner_borrowing
 def begin_alignment(row, c, p, source, target, length):  # type: ignore[no-untyped-def]
     """The aligner takes a run of bytes: from place ``source`` in a unit to place ``target`` in another one."""
     width = p[P_WIDTH]
@@ -264,7 +264,7 @@ def begin_alignment(row, c, p, source, target, length):  # type: ignore[no-untyp
     row[c + N_GIVE] = (target + length + width - 1) // width
 
 
-@inner
+@inner_borrowing
 def align(row, c, there, accepted):  # type: ignore[no-untyped-def]
     """A cycle of the aligner.
 

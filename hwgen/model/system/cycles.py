@@ -19,7 +19,7 @@ from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DESCRIPTORS_AHEAD, LINES_AHEAD
 from hwgen.arch.dram import Dram, closed_rows
 from hwgen.arch.latency import COMMANDS_UNDER_WAY, LINE_READ, PROGRAM_STARTED
-from hwgen.model.dram.cycles_kernel import dram_parameters
+from hwgen.model.dram.cycles_kernel import dram_parameters, idle_dram
 from hwgen.model.system import tables
 from hwgen.model.system.cycles_kernel import run_clusters
 from hwgen.model.system.times import ClusterTimes, QueueName
@@ -93,7 +93,8 @@ def play_together(
     open_rows = closed_rows(timing, tables.STREAMS * number)
     ends = run_clusters(
         rows, _together(lists), of_queue, _together(moves), _parameters(hardware, timing, restless), *rings, asked,
-        hwcs, settled, open_rows,
+        hwcs, settled, open_rows, *idle_dram(), np.zeros(tables.BUS, np.int64), np.zeros(tables.RING, np.int64),
+        np.zeros(3, np.int64),
     )  # fmt: skip
     if not ends:
         raise ValueError("program: some command waits for a token that never comes")

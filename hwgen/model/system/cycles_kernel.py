@@ -10,7 +10,7 @@ from hwgen.arch import bus as arch_bus
 from hwgen.arch import commands as arch_commands
 from hwgen.arch import dram as arch_dram
 from hwgen.arch import latency as arch_latency
-from hwgen.model.compiled import digest, inner, njit
+from hwgen.model.compiled import borrowing, digest, inner_borrowing
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import (
     D_ANSWER,
@@ -18,7 +18,6 @@ from hwgen.model.dram.cycles_kernel import (
     D_DATA,
     D_DATA_OF,
     advance_idle,
-    begin_dram,
     dram_cycle,
     is_at_rest,
     takes_data,
@@ -33,7 +32,6 @@ from hwgen.model.system.tables import (
     AWAKE,
     B_LEVEL,
     B_READY,
-    BUS,
     ENDED,
     G_FIRST,
     G_FULL,
@@ -67,7 +65,7 @@ __all__ = ["run_clusters"]
 NEVER = np.int64(1) << 62
 
 
-@inner
+@inner_borrowing
 def _granted(rows, cell, last):  # type: ignore[no-untyped-def]
     """The cluster whose burst is granted: the first one that has one in this cell after the last one; -1: none."""
     number = len(rows)
@@ -78,7 +76,7 @@ def _granted(rows, cell, last):  # type: ignore[no-untyped-def]
     return -1
 
 
-@inner
+@inner_borrowing
 def _addresses(rows, bus, order, read_goes, write_goes):  # type: ignore[no-untyped-def]
     """Bursts that are granted go to the registers of the interconnect, those before them to the DRAM. Returns whose
     address of a write was granted; -1: nobody's."""
@@ -107,7 +105,7 @@ def _addresses(rows, bus, order, read_goes, write_goes):  # type: ignore[no-unty
     return -1
 
 
-@inner
+@inner_borrowing
 def _wakes(hwcs, now):  # type: ignore[no-untyped-def]
     """The next cycle in which a cluster changes that rests now: when an HWC has ended."""
     soonest = NEVER
@@ -117,7 +115,7 @@ def _wakes(hwcs, now):  # type: ignore[no-untyped-def]
     return soonest
 
 
-@inner
+@inner_borrowing
 def _at_interconnect(rows, bus, order, p, dram):  # type: ignore[no-untyped-def]
     """The handshakes of a cycle between the clusters and the DRAM. Returns the burst that is to be read, the one that
     is to be written, and the clusters whose beat is written, whose address of a write is taken, which gets a beat."""
@@ -135,7 +133,7 @@ def _at_interconnect(rows, bus, order, p, dram):  # type: ignore[no-untyped-def]
     return read, write, writer if sends else -1, _addresses(rows, bus, order, reads, writes), reader
 
 
-@inner
+@inner_borrowing
 def _at_port(row, bus, p, dram):  # type: ignore[no-untyped-def]
     """The same of one cluster that has the DRAM for itself: it gets a beat, which stays if it does not take it."""
     reads, writes, _ = takes_data(row[A_FULL], row[STORE + G_FULL], bus[X_NONE], p, dram)
@@ -150,14 +148,14 @@ def _at_port(row, bus, p, dram):  # type: ignore[no-untyped-def]
     return read, write, 0 if sends else -1, 0 if writes else -1, -1
 
 
-@inner
+@inner_borrowing
 def _sends(row, bus, p, dram):  # type: ignore[no-untyped-def]
     """Whether the DRAM takes a beat that a cluster has to write."""
     _, _, takes = takes_data(bus[X_NONE], bus[X_NONE], row[Z_BEAT], p, dram)
     return takes
 
 
-@inner
+@inner_borrowing
 def _next_cycle(rows, bus, dram, now):  # type: ignore[no-untyped-def]
     """The next cycle in which anything may happen; that after this one unless all rests."""
     if not is_at_rest(dram) or bus[X_READ] or bus[X_WRITE]:
@@ -171,17 +169,16 @@ def _next_cycle(rows, bus, dram, now):  # type: ignore[no-untyped-def]
     return max(soonest, now + 1)
 
 
-@inner
+@inner_borrowing
 def _run_clusters(  # type: ignore[no-untyped-def]
-    rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows
+    rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows, dram, queues, bus, order, kept
 ):
     """Play all programs; False if they stand still. The rows have what came of them."""
     number = len(rows)
-    dram, queues = begin_dram()
-    bus, order = np.zeros(BUS, np.int64), np.zeros(RING, np.int64)
     bus[X_READER], bus[X_WRITER] = number - 1, number - 1
-    kept = np.zeros(3, np.int64)
-    left, now = number - rows[:, ENDED].sum(), np.int64(0)
+    left, now = np.int64(number), np.int64(0)
+    for row in rows:
+        left -= row[ENDED]
     while left and now < NEVER:
         answered = dram[D_ANSWER_OF] // STREAMS if dram[D_ANSWER] else -1
         if number > 1:
@@ -216,14 +213,16 @@ def _run_clusters(  # type: ignore[no-untyped-def]
 def _cached(sources: int):  # type: ignore[no-untyped-def]
     """The compiled kernel, kept in numba's cache for as long as ``sources`` stays the same: see `digest`."""
 
-    @njit(cache=True)
+    @borrowing
     def run_clusters(  # type: ignore[no-untyped-def]
-        rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows
-    ):
+        rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows, dram, queues, bus,
+        order, kept,
+    ):  # fmt: skip
         if sources:
             return _run_clusters(
-                rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows
-            )
+                rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows, dram, queues,
+                bus, order, kept,
+            )  # fmt: skip
         return False
 
     return run_clusters

@@ -6,7 +6,7 @@ Each function is a cycle of one cluster's. They return bits of `ACTED`, `MOVED`,
 import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.model.compiled import inner
+from hwgen.model.compiled import inner_borrowing
 from hwgen.model.dram.cycles_kernel import P_WIDTH
 from hwgen.model.system.channels_kernel import (
     align,
@@ -98,7 +98,7 @@ ACTED, MOVED, READ, WAITING = 1, 2, 4, 8
 """Something has changed; a descriptor has been done; a beat of the port was taken; something comes by itself."""
 
 
-@inner
+@inner_borrowing
 def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
     """The load channel; ``beat``: whether one of its beats is at the port; ``last``: of its burst.
 
@@ -151,7 +151,7 @@ def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
     return bits | (ACTED if beats >= 0 else 0)
 
 
-@inner
+@inner_borrowing
 def _place(row, c, p, beat, free):  # type: ignore[no-untyped-def]
     """Place a beat in a line. Returns whether it takes the beat; 0: no line, 1: one, 2: the last of its
     descriptor."""
@@ -172,7 +172,7 @@ def _place(row, c, p, beat, free):  # type: ignore[no-untyped-def]
     return leaves, 2 if ends and row[c + L_LAST] else 1
 
 
-@inner
+@inner_borrowing
 def _next_run(row, c, moves, p, scatters, quiet):  # type: ignore[no-untyped-def]
     """The run at hand goes to the segmenter or to the scatterer, each of which waits until the other has done."""
     w = c + FOLLOWING
@@ -189,7 +189,7 @@ def _next_run(row, c, moves, p, scatters, quiet):  # type: ignore[no-untyped-def
     return ACTED
 
 
-@inner
+@inner_borrowing
 def _offer(row, coming, p, first, last, stream):  # type: ignore[no-untyped-def]
     """A burst that is to be read comes to the port."""
     row[A_FULL], row[A_FIRST], row[A_LAST], row[A_STREAM] = 1, first, last, stream
@@ -199,7 +199,7 @@ def _offer(row, coming, p, first, last, stream):  # type: ignore[no-untyped-def]
     row[B_IN] += 1
 
 
-@inner
+@inner_borrowing
 def fetch(row, coming, p, beat, given):  # type: ignore[no-untyped-def]
     """The fetch of the program; ``beat``: one of its beats is at the port; ``given``: a word of it is taken.
 
@@ -233,7 +233,7 @@ def fetch(row, coming, p, beat, given):  # type: ignore[no-untyped-def]
     return bits
 
 
-@inner
+@inner_borrowing
 def store(row, owed, shifts, asked, moves, p, now, sent, addressed, answered):  # type: ignore[no-untyped-def]
     """The store channel: whether its beat was taken, its burst, and whether a burst was answered."""
     c = np.int64(STORE)

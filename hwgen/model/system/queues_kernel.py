@@ -5,7 +5,7 @@ It does what `hwgen.gateware.cluster` does. HWCs are busy for as long as the com
 
 import numpy as np
 
-from hwgen.model.compiled import inner
+from hwgen.model.compiled import inner_borrowing
 from hwgen.model.system.channels_kernel import is_at_work, read_descriptor
 from hwgen.model.system.moves_kernel import ACTED, MOVED, READ, WAITING, fetch, load, store
 from hwgen.model.system.tables import (
@@ -91,7 +91,7 @@ from hwgen.model.system.tables import (
 __all__ = ["play_cycle"]
 
 
-@inner
+@inner_borrowing
 def play_cycle(  # type: ignore[no-untyped-def]
     row, commands, of_queue, moves, p, rings, hwcs, settled, now, sent, addressed, answered
 ):
@@ -130,7 +130,7 @@ def play_cycle(  # type: ignore[no-untyped-def]
     return bits & (ACTED | WAITING | MOVED | READ) != 0
 
 
-@inner
+@inner_borrowing
 def _count(row, now):  # type: ignore[no-untyped-def]
     """Count the cycles since the last one that was played, this one included: nothing has changed in between."""
     cycles = now - row[NOW]
@@ -143,7 +143,7 @@ def _count(row, now):  # type: ignore[no-untyped-def]
             row[WAITS + QUEUES * queue + other] += cycles * (row[WAITING_FOR + queue] >> other & 1)
 
 
-@inner
+@inner_borrowing
 def _refill(row, level):  # type: ignore[no-untyped-def]
     """A word goes on from the memory of a queue to the register after it, if that is empty."""
     if row[level + 1] or not row[level]:
@@ -156,7 +156,7 @@ def _refill(row, level):  # type: ignore[no-untyped-def]
 # --- the program ---
 
 
-@inner
+@inner_borrowing
 def _read(row, commands, rests, settled, now):  # type: ignore[no-untyped-def]
     """A cycle of the reader; ``rests``: all that it has read is done.
 
@@ -199,7 +199,7 @@ def _read(row, commands, rests, settled, now):  # type: ignore[no-untyped-def]
     return command[C_QUEUE], state == IN_PAYLOAD
 
 
-@inner
+@inner_borrowing
 def _is_drained(row, hwcs, now):  # type: ignore[no-untyped-def]
     """Whether the queues are empty, and all that was read is done."""
     for queue in range(QUEUES):
@@ -219,7 +219,7 @@ def _is_drained(row, hwcs, now):  # type: ignore[no-untyped-def]
 # --- queues ---
 
 
-@inner
+@inner_borrowing
 def _may_take(row, queue, takes):  # type: ignore[no-untyped-def]
     """Whether a queue has all these tokens, which it then takes; it counts what it waits for."""
     waits = 0
@@ -230,7 +230,7 @@ def _may_take(row, queue, takes):  # type: ignore[no-untyped-def]
     return waits == 0
 
 
-@inner
+@inner_borrowing
 def _pass_tokens(row):  # type: ignore[no-untyped-def]
     """Tokens that were posted in this cycle are there in the next one."""
     for queue in range(QUEUES):
@@ -239,7 +239,7 @@ def _pass_tokens(row):  # type: ignore[no-untyped-def]
             row[TOKENS + QUEUES * queue + other] -= row[TAKEN + other] >> queue & 1
 
 
-@inner
+@inner_borrowing
 def _move(row, queue, commands, of_queue, moves, p, done, waiting):  # type: ignore[no-untyped-def]
     """A cycle of a queue of moves and of the reader of descriptors after it. Returns whether anything changes."""
     q, c = QUEUE + FIELDS * queue, np.int64(LOAD if queue == LOADS else STORE)
@@ -281,7 +281,7 @@ def _move(row, queue, commands, of_queue, moves, p, done, waiting):  # type: ign
     return bits | (ACTED if read_descriptor(row, c, moves, p, word, words, waiting) else 0)
 
 
-@inner
+@inner_borrowing
 def _compute(row, commands, of_queue, hwcs, now):  # type: ignore[no-untyped-def]
     """A cycle of the queue for the HWCs. Returns whether anything changes."""
     q = QUEUE + FIELDS * COMPUTES
@@ -334,7 +334,7 @@ def _compute(row, commands, of_queue, hwcs, now):  # type: ignore[no-untyped-def
     return ACTED
 
 
-@inner
+@inner_borrowing
 def _start(row, command, hwcs, now):  # type: ignore[no-untyped-def]
     """HWCs are busy from the next cycle on."""
     until = now + 1 + command[C_WORK]
