@@ -145,6 +145,8 @@ HEADER = (
 """The header of a command."""
 
 _FIELDS = {entry.name: entry for entry in HEADER}
+_LOWS = [_FIELDS[name].low for name in ("queue", "opcode", "takes", "posts", "length", "mask")]
+_MASKS = _FIELDS["mask"].limit
 MAX_PAYLOAD = _FIELDS["length"].limit - 1
 MAX_HWCS = _FIELDS["mask"].width
 LEADER_BITS = WORD_BITS // MAX_HWCS
@@ -175,19 +177,18 @@ class Command:
         if self.queue not in QUEUES_OF[self.opcode]:
             expected = " or ".join(queue.name.lower() for queue in QUEUES_OF[self.opcode])
             raise CommandError(f"{name}: expected in queue {expected}, got {self.queue.name.lower()}")
-        for what in ("takes", "posts"):
-            others = getattr(self, what)
+        for what, others in (("takes", self.takes), ("posts", self.posts)):
             if self.queue in others or Queue.PROGRAM in others or (others and self.queue is Queue.PROGRAM):
                 raise CommandError(f"{name}: {what}: tokens go from one working queue to another one")
         masked = self.opcode in WITH_MASK and self.queue is Queue.COMPUTE
-        if not 0 <= self.mask < _FIELDS["mask"].limit or (self.mask != 0) != masked:
+        if not 0 <= self.mask < _MASKS or (self.mask != 0) != masked:
             wanted = "at least one HWC" if masked else "none"
             raise CommandError(f"{name}: mask: expected {wanted} of {MAX_HWCS}, got {self.mask:#x}")
         least = SHORTEST_PAYLOAD.get(self.opcode, 0)
         most = MAX_PAYLOAD if self.opcode in WITH_PAYLOAD and self.opcode is not Opcode.MULTICAST else least
         if not least <= len(self.payload) <= most:
             raise CommandError(f"{name}: expected {least} to {most} payload words, got {len(self.payload)}")
-        if any(not 0 <= word < WORDS for word in self.payload):
+        if self.payload and not (min(self.payload) >= 0 and max(self.payload) < WORDS):
             raise CommandError(f"{name}: expected payload words of 32 bits")
         if self.opcode is Opcode.CONFIGURE and (self.payload[0] % WORD_BYTES or self.payload[0] >= 1 << 12):
             raise CommandError(f"{name}: expected the byte address of a register, got {self.payload[0]:#x}")
@@ -195,15 +196,13 @@ class Command:
     @property
     def header(self) -> int:
         """The header word."""
-        values = {
-            "queue": self.queue,
-            "opcode": self.opcode,
-            "takes": _bits(self.takes),
-            "posts": _bits(self.posts),
-            "length": len(self.payload),
-            "mask": self.mask,
-        }
-        return sum(value << _FIELDS[name].low for name, value in values.items())
+        values = (self.queue, self.opcode, _bits(self.takes), _bits(self.posts), len(self.payload), self.mask)
+        return sum(value << low for value, low in zip(values, _LOWS, strict=True))
+
+    @property
+    def length(self) -> int:
+        """Its words."""
+        return 1 + len(self.payload)
 
     @property
     def words(self) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.registers.errors import ErrorCode
@@ -226,10 +227,18 @@ class Bank:
         """Byte addresses by name."""
         return {register.name: register.address for register in self.registers}
 
-    @property
+    @cached_property
     def held(self) -> tuple[Register, ...]:
         """The registers that hold values of software."""
         return tuple(register for register in self.registers if register.held)
+
+    @cached_property
+    def written(self) -> tuple[tuple[str, tuple[tuple[str, int, int], ...]], ...]:
+        """These by name, each with its fields that are only written: name of the signal, lowest bit, mask."""
+        return tuple(
+            (one.name, tuple((name, field.low, field.mask) for name, field in one.signals(Access.WO)))
+            for one in self.held
+        )
 
     def signals(self, *access: Access) -> Iterator[tuple[str, Field]]:
         """The fields of some kinds of access, each with the name of its signal in the hardware.

@@ -39,12 +39,11 @@ def vector_registers(address_bits: int, shape: VectorShape = NARROW) -> Bank:
 
 def job_values(bank: Bank, job: VectorJob) -> dict[str, int]:
     """The words of the registers that a program writes for a job, by name."""
-    values, words = job.settings, {}
-    for register in bank.held:
-        words[register.name] = sum(
-            (values[name] << field.low) & field.mask for name, field in register.signals(Access.WO)
-        )
-    return words
+    values = job.settings
+    return {
+        register: sum((values[name] << low) & mask for name, low, mask in signals)
+        for register, signals in bank.written
+    }
 
 
 def _settings(address_bits: int, shape: VectorShape) -> Iterator[Content]:

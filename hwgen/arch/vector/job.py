@@ -131,6 +131,18 @@ class VectorJob:
                 raise ParameterError("an addition: expected as many rows and columns in as out, and no window")
             if (self.second - self.input) % WORD_BYTES:
                 raise ParameterError(f"second: expected whole words from {self.input:#x}, got {self.second:#x}")
+        self._check_table()
+
+    def at(self, given: int, made: int, table_from: int | None) -> "VectorJob":
+        """The same at other addresses of its input, its output and its table; a second operand is as far away."""
+        one = object.__new__(VectorJob)
+        one.__dict__.update(self.__dict__)
+        moved = {"input": given, "output": made, "second": self.second + given - self.input, "table_from": table_from}
+        one.__dict__.update(moved)
+        one._check_table()
+        return one
+
+    def _check_table(self) -> None:
         if self.table_from is not None and self.table_from % WORD_BYTES:
             raise ParameterError(f"table_from: expected a multiple of {WORD_BYTES}, got {self.table_from:#x}")
 

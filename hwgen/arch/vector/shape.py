@@ -82,9 +82,11 @@ class VectorShape:
 
     def takes(self, job: VectorJob) -> bool:
         """Whether a job is not in strips, or may be."""
+        if not job.strips:
+            return True
         (_, wide), (_, apart) = job.kernel, job.stride
         begins = all(0 <= before < size for before, size in zip(job.padding, job.kernel, strict=True))
-        return not job.strips or (
+        return (
             self.has_strips
             and (job.mode == "maximum" or (job.mode == "average" and self.may_sum(*job.kernel)))
             and not job.by_element

@@ -26,6 +26,7 @@ class Configuration:
         self._registers = {register.name: register for register in registers}
         self._order = {register.name: number for number, register in enumerate(registers)}
         self._names = list(self._order)
+        self._all = set(self._names)
         self._held: dict[int, dict[str, int]] = {}
 
     def shared(self, wanted: Mapping[int, Mapping[str, int]]) -> Iterator[Command]:
@@ -44,7 +45,7 @@ class Configuration:
         held = self._of(hwc)
         changed = {name for name in self._names if held.get(name) != wanted[name]}
         held.update(wanted)
-        yield from self._write(1 << hwc, changed, wanted, set(self._names))
+        yield from self._write(1 << hwc, changed, wanted, self._all)
 
     def _of(self, hwc: int) -> dict[str, int]:
         return self._held.setdefault(hwc, {})
@@ -54,7 +55,7 @@ class Configuration:
         run: list[int] = []
         for number in numbers:
             between = range(run[-1] + 1, number) if run else range(0)
-            joins = len(between) <= GAP and all(self._names[i] in known for i in between)
+            joins = not between or (len(between) <= GAP and all(self._names[i] in known for i in between))
             if run and (not joins or len(run) + len(between) + 1 > MOST_VALUES):
                 yield self._command(mask, run, values)
                 run, between = [], range(0)

@@ -8,11 +8,11 @@ unit works on other operands of the same node.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.arch.commands import Command, Opcode, Queue, encode, end, join, load, start, store
+from hwgen.arch.commands import Command, Opcode, Queue, end, join, load, start, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.parameter_error import ParameterError
@@ -121,7 +121,9 @@ class VectorProgram:
         beside = (len(self.jobs) - 1) / len(self.jobs)
         busy = sum(min(1.0, beside * WORD_BYTES * words / width / cycles) for words in moved)
         share = busy * max(width, shape.word_bytes) / WORD_BYTES / self.cluster.tcdm_banks
-        return [round(share * vector_access(job, shape).inputs.words) * (job.mode == "add") for job in self.jobs]
+        return [
+            round(share * vector_access(job, shape).inputs.words) if job.mode == "add" else 0 for job in self.jobs
+        ]
 
     def counts(self, port: DramPort, streams: Streams | None = None) -> Counts:
         """Accesses at the DRAM, at the unit's ports, and at those of the DMA: maps as I and O, tables as B.
@@ -154,7 +156,7 @@ class VectorProgram:
     def times(self, timing: Dram | None = None, address: int = 0) -> ClusterTimes:
         """Cycles of the commands as a program of their own, which is at this address in the DRAM."""
         commands = [*self.commands, end()]
-        program = PlayedProgram(commands, self.works, address, len(encode(commands)))
+        program = PlayedProgram(commands, self.works, address, sum(one.length for one in commands))
         return play_together([program], self.cluster, timing or Dram())[0]
 
 
@@ -162,7 +164,10 @@ def moves_in(commands: Iterable[Command], queue: Queue) -> Iterator[Descriptor]:
     """The transfers of one queue."""
     for command in commands:
         if command.queue is queue and command.opcode is Opcode.MOVE:
-            yield Descriptor.decode(command.payload)
+            yield _descriptor(command.payload)
+
+
+_descriptor = lru_cache(maxsize=1 << 14)(Descriptor.decode)
 
 
 @dataclass(frozen=True)

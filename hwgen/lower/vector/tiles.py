@@ -240,20 +240,22 @@ def jobs_of(
         columns = _overlap(region.columns, tile.target.columns)
         if rows[0] < rows[1] and columns[0] < columns[1]:
             job = _job(task, tile, replace(region, rows=rows, columns=columns), sources, target)
-            for one in map(_joined, _with_tables(task, _consistent(job, sources), tables)):
+            for one in _with_tables(task, _consistent(job, sources), tables):
                 yield _of_fewest_steps(one, shape) if shape.wide else one
 
 
 def _with_tables(task: Task, jobs: Iterator[VectorJob], tables: list[int]) -> Iterator[VectorJob]:
+    """The jobs, of which each may be one row, with their tables: several of them are one for each channel."""
     if not task.tables:
-        yield from jobs
+        yield from map(_joined, jobs)
     elif len(task.tables) == 1:
         for job in jobs:
-            yield replace(job, table=True, table_from=tables.pop() if tables else None)
+            yield _joined(replace(job, table=True, table_from=tables.pop() if tables else None))
     else:
         for job in jobs:
+            first = _joined(replace(_channel(job, 0), table=True))
             for channel, table in enumerate(tables):
-                yield replace(_channel(job, channel), table=True, table_from=table)
+                yield first.at(job.input + channel * job.input_plane, job.output + channel * job.output_plane, table)
 
 
 def _consistent(job: VectorJob, sources: list[Place]) -> Iterator[VectorJob]:
@@ -290,15 +292,18 @@ def _joined(job: VectorJob) -> VectorJob:
         return job
     if channels > 1 and job.input_plane == job.output_plane == size:
         size, channels = channels * size, 1
-    if size >= 1 << COLUMN_BITS:
+    if size >= 1 << COLUMN_BITS or (job.rows, job.channels) == (1, channels):
         return job
     return replace(job, channels=channels, rows=1, height=1, columns=size, width=size)
 
 
 def _of_fewest_steps(job: VectorJob, shape: VectorShape) -> VectorJob:
     """The same in one line, or in strips, where that takes fewer steps."""
-    ways = [_one_line(job), replace(job, strips=True)]
-    return min((job, *filter(shape.takes, ways)), key=lambda one: vector_steps(one, shape))
+    ways = [_one_line(job)]
+    if shape.has_strips and not job.by_element:
+        ways.append(replace(job, strips=True))
+    ways = [one for one in ways if one is not job and shape.takes(one)]
+    return min((job, *ways), key=lambda one: vector_steps(one, shape)) if ways else job
 
 
 def _one_line(job: VectorJob) -> VectorJob:

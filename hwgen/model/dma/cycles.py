@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import Descriptor, OperandTag
@@ -30,6 +31,8 @@ from hwgen.model.dram.streams import Stream
 
 __all__ = ["Times", "load_times", "shared_accesses", "store_times", "transfer_accesses", "transfer_words"]
 
+Ints = NDArray[np.int64]
+
 
 def transfer_accesses(
     moves: Iterable[Descriptor], port: DramPort, stream: Stream | None = None
@@ -46,10 +49,9 @@ def shared_accesses(
     moves: Iterable[tuple[int, Descriptor]], port: DramPort, stream: Stream | None = None
 ) -> dict[tuple[int, OperandTag], Access]:
     """The same of transfers that belong to several, each with the number of the one that it belongs to."""
-    runs = list(_contiguous(moves))
-    if not runs:
+    start, stop, owners, tags = _contiguous(moves)
+    if not len(start):
         return {}
-    start, stop, owners, tags = (np.array(column, np.int64) for column in zip(*runs, strict=True))
     counted = (stream or Stream(port)).counted(start, stop)
     found: dict[tuple[int, OperandTag], Access] = {}
     for owner, tag in sorted(set(zip(owners.tolist(), tags.tolist(), strict=True))):
@@ -63,20 +65,38 @@ def transfer_words(moves: Iterable[Descriptor]) -> dict[OperandTag, int]:
     """The words of the TCDM that these transfers access: those of each piece that is contiguous on both sides."""
     found: dict[OperandTag, int] = defaultdict(int)
     for move in moves:
-        for _, at, size, _ in move.segments():
-            found[move.tag] += (at + size - 1) // WORD_BYTES - at // WORD_BYTES + 1
+        found[move.tag] += _words(move)
     return dict(found)
 
 
-def _contiguous(moves: Iterable[tuple[int, Descriptor]]) -> Iterator[tuple[int, int, int, int]]:
-    """First byte of what is contiguous in the DRAM, the one after its last, whose it is, and its tag."""
-    begin = -1
+def _words(move: Descriptor) -> int:
+    if move.scattered:
+        return sum((at + size - 1) // WORD_BYTES - at // WORD_BYTES + 1 for _, at, size, _ in move.segments())
+    starts = _starts(move.tcdm_address, (move.count_2, move.tcdm_stride_2), (move.count_1, move.tcdm_stride_1))
+    return int(((starts + move.length - 1) // WORD_BYTES - starts // WORD_BYTES + 1).sum())
+
+
+def _starts(first: int, outer: tuple[int, int], inner: tuple[int, int]) -> Ints:
+    """The addresses of runs, in order, of which there are so many so far apart."""
+    (rows, down), (columns, across) = outer, inner
+    return (first + down * np.arange(rows)[:, None] + across * np.arange(columns)).reshape(-1)
+
+
+def _contiguous(moves: Iterable[tuple[int, Descriptor]]) -> tuple[Ints, Ints, Ints, Ints]:
+    """First byte of what is contiguous in the DRAM, the one after its last, whose it is, and its tag: columns."""
+    columns: list[tuple[Ints, ...]] = []
     for owner, move in moves:
-        for dram, _, joins in move.joined_runs():
-            begin = dram if begin < 0 else begin
-            if not joins:
-                yield begin, dram + move.length, owner, move.tag
-                begin = -1
+        starts = _starts(move.dram_address, (move.count_2, move.dram_stride_2), (move.count_1, move.dram_stride_1))
+        ends = starts + move.length
+        joins = np.append(starts[1:] == ends[:-1], move.continues)
+        columns.append((starts, ends, joins, np.full(len(starts), owner), np.full(len(starts), move.tag)))
+    if not columns:
+        nothing = np.zeros(0, np.int64)
+        return nothing, nothing, nothing, nothing
+    starts, ends, joins, owners, tags = (np.concatenate(column) for column in zip(*columns, strict=True))
+    last = np.flatnonzero(joins == 0)
+    first = np.append(0, last + 1)[: len(last)]
+    return starts[first], ends[last], owners[last], tags[last]
 
 
 @dataclass(frozen=True)

@@ -171,8 +171,9 @@ def _next_cycle(rows, bus, dram, now):  # type: ignore[no-untyped-def]
 
 @inner_borrowing
 def _run_clusters(  # type: ignore[no-untyped-def]
-    rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows, dram, queues, bus, order, kept
-):
+    rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows, dram, queues, bus,
+    order, kept
+):  # fmt: skip
     """Play all programs; False if they stand still. The rows have what came of them."""
     number = len(rows)
     bus[X_READER], bus[X_WRITER] = number - 1, number - 1
@@ -220,8 +221,8 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     ):  # fmt: skip
         if sources:
             return _run_clusters(
-                rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows, dram, queues,
-                bus, order, kept,
+                rows, commands, of_queue, moves, p, coming, owed, shifts, asked, hwcs, settled, open_rows, dram,
+                queues, bus, order, kept,
             )  # fmt: skip
         return False
 

@@ -8,6 +8,7 @@ begin alone, and rows that begin alike are counted once.
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -46,6 +47,17 @@ class VectorAccess:
 
 def vector_access(job: VectorJob, shape: VectorShape) -> VectorAccess:
     """The accesses of one job of a unit of this shape."""
+    return _access(_like(job, shape), shape)
+
+
+def _like(job: VectorJob, shape: VectorShape) -> VectorJob:
+    """The job at the first addresses of a memory that are as far into a word: what it takes depends on no more."""
+    size = shape.word_bytes
+    return job.at(job.input % size, job.output % size, None if job.table_from is None else 0)
+
+
+@lru_cache(maxsize=1 << 14)
+def _access(job: VectorJob, shape: VectorShape) -> VectorAccess:
     size = shape.word_bytes
     elements = job.channels * job.rows * job.columns
     written = sum(
@@ -219,7 +231,12 @@ def _ends(job: VectorJob, lane: int, size: int) -> NDArray[np.int64]:
 
 def vector_cycles(job: VectorJob, shape: VectorShape) -> int:
     """Cycles from the start to where the unit rests. Steps that need no word do not wait for one."""
-    access = vector_access(job, shape)
+    return _cycles(_like(job, shape), shape)
+
+
+@lru_cache(maxsize=1 << 14)
+def _cycles(job: VectorJob, shape: VectorShape) -> int:
+    access = _access(job, shape)
     waits = REQUEST_TO_ANSWER if access.inputs.words + access.table.words else 0
     return VECTOR_START + vector_steps(job, shape) + waits + VECTOR_END + _registers(job, shape)
 
