@@ -18,7 +18,7 @@ from hwgen.lower.network.placement import DEFAULT_CLUSTER
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.readers.onnx.reader import is_quantised
 
-__all__ = ["default_cluster", "network_on", "require_whole", "tell_default", "tell_shapes"]
+__all__ = ["default_cluster", "network_on", "require_whole", "tell_default", "tell_layers", "tell_shapes"]
 
 FEW = 3
 """Layers that a line names, at most."""
@@ -96,13 +96,10 @@ def tell_shapes(workload: object, works: Sequence[Work], *, given: bool) -> None
 
     ``given`` : whether hardware was named; else it is what was found for the layers.
     """
-    one = workload.given if isinstance(workload, Network) else workload
-    names = list(one) if isinstance(one, list | tuple) else [one]
-    model = _model([fspath(name) for name in names if isinstance(name, str | PathLike)])
-    if model is None or not model.is_file() or not is_quantised(model):
+    model = _quantised(workload)
+    if model is None:
         return
     layers = [schedule.layer.name for work in works for schedule in work.schedules]
-    more = f" and {len(layers) - FEW} more" if len(layers) > FEW else ""
     machine = works[0].hardware
     if machine is None or machine.name == PER_LAYER:
         where = "an HWC of its own for each"
@@ -111,10 +108,30 @@ def tell_shapes(workload: object, works: Sequence[Work], *, given: bool) -> None
         where = f"{'the HWC' if machine.cluster is None else whole} {machine.name}"
     else:
         where = f"the best HWC of {size_text(machine.budget)} for them all (--hardware: another)"
+    _tell(model, layers, f", on {where}")
+
+
+def tell_layers(network: object, layers: Sequence[str]) -> None:
+    """Say of a quantised network which of its layers are scheduled, and that it is their shapes."""
+    model = _quantised(network)
+    if model is not None:
+        _tell(model, layers, "")
+
+
+def _tell(model: Path, layers: Sequence[str], where: str) -> None:
+    more = f" and {len(layers) - FEW} more" if len(layers) > FEW else ""
     remark(
         f"{model}: a quantised network, taken as the shapes of {len(layers)} layer(s), {', '.join(layers[:FEW])}"
-        f"{more}, without weights and other nodes, on {where}; hwgen run takes all of it"
+        f"{more}, without weights and other nodes{where}; hwgen run takes all of it"
     )
+
+
+def _quantised(workload: object) -> Path | None:
+    """The file of a quantised network, given as it is or as `hwgen.load` made it; None for anything else."""
+    one = workload.given if isinstance(workload, Network) else workload
+    names = list(one) if isinstance(one, list | tuple) else [one]
+    model = _model([fspath(name) for name in names if isinstance(name, str | PathLike)])
+    return model if model is not None and model.is_file() and is_quantised(model) else None
 
 
 def _model(names: Sequence[str]) -> Path | None:

@@ -88,6 +88,21 @@ def test_synthesis_says_which_layers_and_which_hardware_it_takes(
 
 
 @pytest.mark.parametrize(
+    "options",
+    [("--buffer", 512), ("--hardware", "m4c4_1KiB"), ("--hardware", "cluster_64"), ("--hierarchy", "diannao")],
+)
+def test_a_schedule_of_a_quantised_network_is_of_shapes_alone(
+    run: Run, model: Path, options: tuple[str, ...]
+) -> None:
+    said = (
+        "small.onnx: a quantised network, taken as the shapes of 1 layer(s), n3, without weights and other nodes; "
+        "hwgen run takes all of it\n"
+    )
+    assert run("schedule", model, *options).err == said
+    assert run("schedule", "lenet:C5", "--buffer", 512).err == ""
+
+
+@pytest.mark.parametrize(
     ("hardware", "where"), [("m4c4_1KiB", "the HWC m4c4_1KiB"), ("cluster_64", "the cluster cluster_64")]
 )
 def test_cosim_says_that_it_takes_shapes(

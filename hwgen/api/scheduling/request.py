@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hwgen.api.arguments import Sizes, buffer_sizes, checked_multipliers, claim_folder, sizes_text
 from hwgen.api.machines import HardwareLike, HierarchyLike, called, read_hardware
+from hwgen.api.models import tell_layers
 from hwgen.api.networks import NetworkLike, covered
 from hwgen.api.schedule_files import require_hardware
 from hwgen.api.scheduling.buffers import BufferPlan, require_programs, size_folder
@@ -73,12 +74,18 @@ class ScheduleRequest:
             raise InputError(f"--objective: expected one of {', '.join(OBJECTIVES)}, got {self.objective[:40]!r}")
         sizes = [] if self.buffer is None else buffer_sizes(sizes_text(self.buffer))
         claim_folder(self.output)
-        coverage = covered(self.network, partial=self.partial)
+        coverage = self._covered()
         if given is not None and given.cluster is not None:
             return self._on_cluster(given, coverage)
         if self.per_layer:
             raise InputError("--per-layer: expected with the hardware of a cluster")
         return self._of_sizes(given, coverage, sizes)
+
+    def _covered(self) -> Coverage:
+        """The layers that are scheduled; of a quantised network a line says that they are shapes alone."""
+        coverage = covered(self.network, partial=self.partial)
+        tell_layers(self.network, [layer.name for layer in coverage.layers])
+        return coverage
 
     def _on_hierarchy(self, hierarchy: HierarchyLike) -> Plan:
         others = [self.buffer, self.hardware, self.slack, self.energy, self.min_utilisation, self.lanes,
@@ -88,7 +95,7 @@ class ScheduleRequest:
                 "--hierarchy: expected no options but --objective, --fills, --partial, -o, -j and --json beside it"
             )
         claim_folder(self.output)
-        coverage = covered(self.network, partial=self.partial)
+        coverage = self._covered()
         return plan_on_hierarchy(coverage, hierarchy, self.objective, self.output, fills=self.fills, jobs=self.jobs)
 
     def _on_cluster(self, given: Hardware, coverage: Coverage) -> ClusterPlan:

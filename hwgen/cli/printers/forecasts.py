@@ -1,9 +1,13 @@
 """Forecasts of networks as tables."""
 
-from hwgen.api.forecasts import MachineForecast, NetworkForecast
-from hwgen.cli.console import print_table
+from collections.abc import Mapping
 
-__all__ = ["print_forecast", "rounded_rate"]
+import typer
+
+from hwgen.api.forecasts import MachineForecast, NetworkForecast
+from hwgen.cli.console import print_table, printable
+
+__all__ = ["print_forecast", "rounded_rate", "tell_beside"]
 
 ROUNDED = 100
 """Images a second that are printed as whole numbers, at the least."""
@@ -44,9 +48,18 @@ def rounded_rate(images: float) -> float:
     return round(images) if images >= ROUNDED else images
 
 
+def tell_beside(pairs: Mapping[str, str]) -> None:
+    """Say below a table which nodes run beside the layer before them, and in which row what of them is."""
+    if pairs:
+        named = "; ".join(f"{layer} and {node}" for node, layer in pairs.items())
+        what = "cycles of both in the row of the first while it runs, accesses in the row of each"
+        typer.echo(printable(f"Side by side, {what}: {named}"))
+
+
 def _print_nodes(one: MachineForecast) -> None:
     rows: list[list[object]] = [
         [node.name, node.kind, node.macs, round(node.cycles), node.bytes, node.energy / 1e6] for node in one.layers
     ]
     rows += [[name, "host", "", "", "", ""] for name in one.host]
     print_table(one.name, ["node", "kind", "MACs", "cycles", "bytes", "uJ"], rows, wide=["uJ"])
+    tell_beside({node.name: node.beside for node in one.layers if node.beside})

@@ -6,8 +6,10 @@ from hwgen.api.running import NetworkRun
 from hwgen.api.runtime import judgement
 from hwgen.cli.console import print_cycles_note, print_table, printable
 from hwgen.cli.printers.cosimulations import print_failures
+from hwgen.cli.printers.forecasts import tell_beside
 from hwgen.ir.network.kinds import View
 from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.forecast import pairs_beside
 
 __all__ = ["print_run"]
 
@@ -36,6 +38,8 @@ def print_run(done: NetworkRun) -> None:
     columns = ["layer", "image", *bytes_of, "cycles predicted", "cycles",
                "MAC utilisation", "counts equal", "output exact"]  # fmt: skip
     print_table("Layers in the hardware", columns, rows, wide=["image"])
+    if isinstance(done.plan, ClusterPlan):
+        tell_beside({node: layer for stretch in done.plan.stretches for node, layer in pairs_beside(stretch).items()})
     print_cycles_note()
     print_failures([one.result for one in done.ran])
     for one in done.ran:

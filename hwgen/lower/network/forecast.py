@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from hwgen.arch.dram import Dram, DramPort
@@ -15,7 +16,7 @@ from hwgen.model.energy import bus_energy, device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.model.nest import one_level
 
-__all__ = ["Forecast", "NodeForecast", "forecast_of", "forecast_of_layers"]
+__all__ = ["Forecast", "NodeForecast", "forecast_of", "forecast_of_layers", "pairs_beside"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class NodeForecast:
 
     Bytes are those at the DRAM of a cluster, or between an HWC and its memory. ``bound`` : cycles that its HWCs or
     its vector unit are busy with it at the least, whatever its schedule; 0 of what the DMA may do alone, and of what
-    is begun beside the node before.
+    is begun beside the node before. ``beside`` : the layer in whose cycles the node is, as far as it runs beside it;
+    "" where it runs alone.
     """
 
     name: str
@@ -34,6 +36,7 @@ class NodeForecast:
     bytes: int
     energy: float
     bound: int
+    beside: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Its members, cycles in whole ones."""
@@ -45,12 +48,16 @@ class NodeForecast:
             "bound_cycles": self.bound,
             "bytes": self.bytes,
             "energy": self.energy,
+            "beside": self.beside or None,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "NodeForecast":
         """The node of `to_dict`."""
-        return cls(*(data[key] for key in ("layer", "kind", "macs", "cycles", "bytes", "energy", "bound_cycles")))
+        return cls(
+            data["layer"], data["kind"], data["macs"], data["cycles"], data["bytes"], data["energy"],
+            data["bound_cycles"], data.get("beside") or "",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ def forecast_of(
         alone, whole = program.part_times(timing)
         times = alone, whole.total
     parts, total = times
-    nodes = []
+    nodes, besides = [], pairs_beside(stretch)
     for layer, took, prediction in zip(stretch.layers, parts, program.predictions(port), strict=True):
         counts, part, node = prediction.counts, layer.part, layer.node
         spent = (
@@ -96,9 +103,19 @@ def forecast_of(
         )
         moved = counts.total_with_bias("dram")
         bound = _bound(layer, plan.hardware)
-        nodes.append(NodeForecast(node.name, node.label, node.macs, took.cycles, moved, spent.total, bound))
+        nodes.append(NodeForecast(node.name, node.label, node.macs, took.cycles, moved, spent.total, bound,
+                                  besides.get(node.name, "")))  # fmt: skip
     fetched = program.fetched(port).bytes
     return Forecast(tuple(nodes), total, fetched + sum(one.bytes for one in nodes), sum(one.energy for one in nodes))
+
+
+def pairs_beside(stretch: Stretch) -> dict[str, str]:
+    """The nodes that run beside the layer before them, each with that layer: its cycles are theirs, too."""
+    return {
+        after.node.name: layer.node.name
+        for layer, after in pairwise(stretch.layers)
+        if isinstance(layer.part, LayerPart) and layer.part.beside is not None
+    }
 
 
 def _bound(layer: ClusterLayer, hardware: Hardware) -> int:

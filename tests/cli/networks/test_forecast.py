@@ -8,11 +8,15 @@ import pytest
 import hwgen
 from hwgen.arch.dram import Dram
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import save_hardware
 from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.lower.network.forecast import NodeForecast
+from hwgen.lower.network.parts import VectorPart
 from hwgen.model.area.estimate import estimated_area
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import refused
 from tests.conftest import Run
+from tests.cosim.network.test_beside import machine, network
 from tests.readers.integers.models import Draft, small
 
 
@@ -41,6 +45,42 @@ def test_it_is_what_the_programs_are_predicted_to_take(run: Run, model: Path) ->
     answer = hwgen.forecast(model, ["cluster_64_vector", "hwc_16"], resident=True, mhz=50)
     assert answer.to_dict() == found
     assert [row["cycles"] for row in answer.rows()] == [cluster["cycles"], hwc["cycles"]]
+
+
+def test_nodes_that_run_side_by_side_are_named(run: Run, tmp_path: Path) -> None:
+    """Their time is in the row of the layer, their accesses in their own."""
+    network(tmp_path / "x.onnx")
+    save_hardware(machine(), tmp_path / "own.yaml")
+    answer = run("predict", tmp_path / "x.onnx", "--hardware", tmp_path / "own.yaml", "--layers")
+    document = run("predict", tmp_path / "x.onnx", "--hardware", tmp_path / "own.yaml", "--json").json
+    nodes = document["networks"][0]["layers"]
+    pairs = {node["layer"]: node["beside"] for node in nodes if node["beside"]}
+    plan = plan_cluster(read_quantised(tmp_path / "x.onnx"), machine())
+    names = [layer.node.name for layer in plan.layers]
+    early = {layer.node.name for layer in plan.layers if isinstance(layer.part, VectorPart) and layer.part.early}
+    assert set(pairs) == early != set()
+    assert all(names.index(node) == names.index(layer) + 1 for node, layer in pairs.items())
+    said = "; ".join(f"{layer} and {node}" for node, layer in pairs.items())
+    line = f"Side by side, cycles of both in the row of the first while it runs, accesses in the row of each: {said}"
+    assert answer.out.count(line) == 1
+    for node in nodes:
+        if node["layer"] in pairs:
+            assert node["bytes"] > 0
+    # What was kept before a node could say so is of nodes that run alone.
+    one = {key: value for key, value in nodes[0].items() if key not in ("beside", "utilisation")}
+    assert NodeForecast.from_dict(one).beside == ""
+
+
+@pytest.mark.nightly
+def test_the_table_of_a_run_names_them_too(run: Run, tmp_path: Path) -> None:
+    network(tmp_path / "x.onnx")
+    save_hardware(machine(), tmp_path / "own.yaml")
+    answer = run("run", tmp_path / "x.onnx", "--hardware", tmp_path / "own.yaml", "--seed", 1, "-o", tmp_path / "ran")
+    assert answer.status == 0
+    assert (
+        "Side by side, cycles of both in the row of the first while it runs, accesses in the row of each: "
+        in answer.out
+    )
 
 
 @pytest.mark.nightly
