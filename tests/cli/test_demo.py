@@ -1,6 +1,7 @@
 """``hwgen demo``: the same steps as in `make demo`, on a set that is simulated in seconds."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import hwgen.cli.commands.demo
 from cosim.device.result import LayerResult
+from hwgen.api.work import one_for_all
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.hwc import compile_layer
@@ -16,6 +18,14 @@ from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from tests.cli.command_line import Run
 from tests.cli.test_cosim import result
+
+one_hwc = cache(one_for_all)
+"""The search takes seconds, and is of the same layers in all tests of this process."""
+
+
+@pytest.fixture(autouse=True)
+def searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hwgen.cli.commands.demo, "one_for_all", one_hwc)
 
 
 def test_the_demo_runs_the_five_full_size_rows() -> None:

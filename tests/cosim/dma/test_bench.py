@@ -15,6 +15,8 @@ from tests.cosim.dma.test_dma import check, random_job
 from tests.random.descriptors import REGIONS, RINGS, random_memories
 
 RATES = (48, 48, 48, 48, 48, 48, 48, 48)
+DESCRIPTORS: dict[Simulator, int] = {"verilator": 12, "icarus": 4}
+"""At random: under Icarus each takes a second."""
 
 
 def by_hand() -> DmaJob:
@@ -42,7 +44,7 @@ def test_cocotb_counts_what_the_run_loop_counts(simulator: Simulator, request: p
     if simulator == "icarus":
         request.getfixturevalue("icarus")
     model = load_model(DmaParameters())
-    jobs = [by_hand(), random_job(3, 12, program=(0x4000, 70), stall_rates=RATES)]
+    jobs = [by_hand(), random_job(3, DESCRIPTORS[simulator], program=(0x4000, 70), stall_rates=RATES)]
     benched = dma_in_bench(model.parameters, jobs, simulator=simulator)
     for job, one in zip(jobs, benched, strict=True):
         same(one, run_dma(model, job))

@@ -199,11 +199,11 @@ def test_whatever_is_in_a_register_the_hwc_answers_and_runs_the_next_layer(value
     """What hangs is ended by the watchdog, what goes on for too long by software; no reset is needed."""
     jobs = []
     watchdog = ("watchdog", MAP["watchdog"].address, 4)
-    aborts = ((15_000, "write", MAP["control"].address, int(Control.ABORT)),)
+    aborts = ((5_000, "write", MAP["control"].address, int(Control.ABORT)),)
     for name, _, given in RUN.job.registers:
         for value in sorted({*nonsense(MAP[name], values)} - {given}):
             registers = (*with_value(name, value), watchdog)
-            job = replace(RUN.job, name=f"{name} = {value}", registers=registers, cycle_limit=20_000)
+            job = replace(RUN.job, name=f"{name} = {value}", registers=registers, cycle_limit=10_000)
             job = replace(job, meanwhile=aborts)  # type: ignore[arg-type]
             jobs += [job, after(job.name)]
     results = run(jobs)
