@@ -138,12 +138,13 @@ def pretended(cycles: int, *, equal: bool = True) -> Callable[..., list[LayerRes
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, *, equal: bool = True) -> None:
-    """Have neither a cluster nor several of them simulated, after all that is prepared for it."""
+    """Have nothing simulated, on one cluster or several, after all that is prepared for it, and nothing drawn."""
     monkeypatch.setattr(hwgen.papers.own_cluster_rtl, "cosimulate_clusters", pretended(1234, equal=equal))
     monkeypatch.setattr(mappings, "load_system", lambda *_, **__: None)
     monkeypatch.setattr(mappings, "run_clusters", lambda *_: None)
     found = SimpleNamespace(cycles=4321, passed=equal, failures=() if equal else ("W differs",), seconds=1.0)
     monkeypatch.setattr(mappings, "judge", lambda wanted, _: found if wanted else None)
+    monkeypatch.setattr("hwgen.papers.figures.rendered", lambda figure: {"png": b"", "svg": b""})
 
 
 @pytest.mark.parametrize(
