@@ -4,8 +4,9 @@ compiled once.
 Verilator writes some ten C++ files for a design, and its makefile compiles, besides them, two precompiled headers and
 the runtime library, each time anew: two thirds of the time of a build. Here the files that run in every cycle are one
 unit and those that run once are another, which is not optimised; the runtime's parts are objects that all builds
-link. Without optimisation there is one unit, and the runtime's headers, half of what the compiler then reads, are
-precompiled. A library, which clusters are, has the modules that Verilator keeps as instances in a unit of their own.
+link. Without optimisation there is one unit. For short runs the runtime's headers are precompiled, half of what the
+compiler then reads. A library, which clusters are, has the modules that Verilator keeps as instances in a unit of
+their own.
 """
 
 import hashlib
@@ -153,16 +154,17 @@ def _unit(file: Path, sources: Sequence[Path]) -> Path:
 def _headers(flags: Sequence[str], log: Path) -> list[str]:
     """The options with which the compiler begins with the runtime's headers, precompiled unless they are there.
 
-    None if it optimises: reading headers is then little of its work, and each set of flags would need its own.
+    None if it optimises for speed: reading headers is then little of its work.
     """
-    if list(flags) != UNOPTIMISED:
+    if not {"-O0", "-Og"} & {*flags}:
         return []
-    key = " ".join([fingerprint("verilator"), str(verilator_root()), *DEFINES, *UNOPTIMISED])
+    options = [*flags, *(flag for flag in SHARED_FLAGS if flag not in flags)]
+    key = " ".join([fingerprint("verilator"), str(verilator_root()), *DEFINES, *options])
 
     def make(fresh: Path) -> None:
         header = fresh / HEADERS
         header.write_text("".join(f'#include "{file}"\n' for file in RUNTIME_HEADERS), encoding="utf-8")
-        _run([[*_compiler(), *UNOPTIMISED, "-x", "c++-header", str(header), "-o", f"{header}.gch"]], log)
+        _run([[*_compiler(), *options, "-x", "c++-header", str(header), "-o", f"{header}.gch"]], log)
 
     digest = hashlib.sha256(key.encode()).hexdigest()[:24]
     return ["-include", str(kept_folder(cache_room("runtime") / f"headers-{digest}", make) / HEADERS)]
