@@ -1,13 +1,15 @@
 """``hwgen choose``: the cluster that fits a network and a budget."""
 
 import hashlib
-import time
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from os import PathLike
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from hwgen.api.arguments import claim_folder
@@ -32,6 +34,7 @@ from hwgen.readers.integers.reader import read_quantised
 from hwgen.tools.cache import digest_of
 from hwgen.tools.kept import sealed_document
 from hwgen.tools.machine import processors
+from hwgen.tools.processes import stop_all
 from hwgen.tools.side_by_side import as_they_come
 
 __all__ = ["Choice", "ChooseRequest", "choose", "planned_on"]
@@ -41,6 +44,10 @@ PLANS = 4
 KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")
 MINUTES = 5.0
 MOST_PLANS = 200
+RUN_SECONDS, RUN_CYCLES_A_SECOND = 60.0, 40_000.0
+"""About what a run in the RTL takes before there is one: to build the simulation, and cycles that it simulates."""
+RUNS = 0.5
+"""The part of the time that is kept for a run, at most: what takes longer is not waited for."""
 SEED = 1
 """The seed of the random inputs of runs."""
 CHOSEN, FRONT, KEPT, DOCUMENT, PAGE = "chosen.yaml", "front", "planned", "choice.json", "choice.html"
@@ -63,6 +70,7 @@ class Choice(Answer):
     candidates, refused : how many there are, how many did not run the network.
     in_question : how many that were not planned could be better still by their bounds.
     folder : where the files are; None: nowhere.
+    stopped : what was left undone, and why: the time was over, or it was interrupted; None: nothing.
     synthesised : the chosen one after synthesis; None where that was not asked for.
     """
 
@@ -78,6 +86,7 @@ class Choice(Answer):
     refused: int
     in_question: int
     folder: Path | None
+    stopped: str | None = None
     synthesised: Synthesised | None = None
 
     @property
@@ -122,6 +131,7 @@ class Choice(Answer):
         title = f"{self.network}: which hardware"
         made = "" if self.synthesised is None else f" {self.synthesised.summary()}."
         summary = f"{self.summary()}.{made} {self.planned} of {self.candidates:,} clusters planned."
+        summary += f" Left undone: {self.stopped}." if self.stopped else ""
         cloud = thinned(self.cloud)
         return choice_page(title, summary, self._plan_rows(), cloud, asked_lines(self.budget), COLUMNS)
 
@@ -136,6 +146,7 @@ class Choice(Answer):
             "best": None if self.chosen is None else self._point(self.chosen).to_dict(),
             "nearest": self.nearest.candidate.hardware.name,
             "limit": self.limit,
+            "stopped": self.stopped,
             "candidates": self.candidates,
             "tried": self.planned + self.refused,
             "refused": self.refused,
@@ -159,7 +170,8 @@ class Choice(Answer):
         if self.chosen is not None or self.budget.fps is None:
             return None
         rate = self.nearest.images_a_second(self.budget)
-        return f"--fps: {self.budget.fps:g} images a second; the fastest that was found makes {rate:,.1f}"
+        text = f"--fps: {self.budget.fps:g} images a second; the fastest that was found makes {rate:,.1f}"
+        return text if self.in_question else f"{text}, and by their bounds no other one makes that many"
 
     def _confirmed(self) -> dict[str, object] | None:
         """What was not predicted of the chosen one, or estimated, but measured: a run that fails chooses nothing."""
@@ -191,8 +203,9 @@ class Choice(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class ChooseRequest:
-    """A quantised network, a budget, the folder that gets the files, minutes after which no plan is begun.
+    """A quantised network, a budget, the folder that gets the files, minutes that it takes at most.
 
+    No plan, and no run, is begun that will not end in this time, as those before it say, but the first plan.
     ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run. ``synth`` :
     synthesise what is chosen.
     """
@@ -208,6 +221,7 @@ class ChooseRequest:
     @call
     def answer(self) -> Choice:
         """Plan the network on what is hoped to be the best until nothing is, or the time is over."""
+        clock = _Clock(self.minutes)
         self._check()
         claim_folder(self.output)
         note(f"reading {self.model}")
@@ -220,7 +234,9 @@ class ChooseRequest:
         if not allowed:
             raise InputError(f"{self.model}: {_what_limits(found, self.budget)}")
         selection = Selection(allowed, self.budget, runs=self.confirm)
-        self._plan(selection)
+        note(f"planning {graph.name} on clusters, the most promising first")
+        with clock.told():
+            stopped = self._chosen(selection, clock)
         best, nearest = selection.best, selection.fastest
         if nearest is None:
             reasons = "; ".join(list(dict.fromkeys(selection.refused.values()))[:3])
@@ -228,8 +244,9 @@ class ChooseRequest:
         choice = Choice(
             self.model, graph.name, self.budget, best, nearest, tuple(selection.front), tuple(selection.planned),
             tuple(bound_cloud(found, self.budget)), len(found), len(selection.refused), selection.in_question,
-            self.output,
+            self.output, stopped,
         )  # fmt: skip
+        note(f"writing what was found{'' if self.output is None else f' to {self.output}'}")
         self._write(choice)
         if self.synth and best is not None:
             made = synthesised(best.candidate.hardware, best.candidate.area)
@@ -249,42 +266,104 @@ class ChooseRequest:
             if value is not None and not 0 < value < inf:
                 raise InputError(f"{option}: expected a number above 0, got {value:g}")
 
-    def _plan(self, selection: Selection) -> None:
-        """Plan what is hoped to be the best and run what is, until the best has been run or the time is over."""
-        end = time.monotonic() + 60 * self.minutes
+    def _chosen(self, selection: Selection, clock: "_Clock") -> str | None:
+        """Plan what is hoped to be the best and run what is, until the best has been run or the time is over.
+
+        Returns what was left undone, and why. What is planned is kept as it comes, in ``output``.
+        """
         model = hashlib.sha256(self.model.read_bytes()).hexdigest()
-        drawn = 0
+        try:
+            while True:
+                left = self._planned(selection, clock, model)
+                best = selection.best
+                if not self.confirm or best is None or best.measured is not None:
+                    return left or None
+                if not self._confirmed_in_time(selection, best, clock, model):
+                    return self._without_run(selection, left or f"--minutes {self.minutes:g} were over")
+        except KeyboardInterrupt:
+            if not selection.planned:
+                raise
+            return self._without_run(selection, "interrupted")
+
+    def _without_run(self, selection: Selection, left: str) -> str:
+        """What was left undone, with what it means for the best."""
+        best = selection.best
+        if best is None or not self.confirm or best.measured is not None:
+            return left
+        return f"{left}; {best.candidate.hardware.name} was not run in the RTL"
+
+    def _planned(self, selection: Selection, clock: "_Clock", model: str) -> str | None:
+        """Plan until nothing is hoped to be better. Returns why it ended before."""
+        left: str | None = None
 
         def draw() -> tuple[Any, ...] | None:
-            nonlocal drawn
-            while drawn < MOST_PLANS and (time.monotonic() < end or not drawn):
-                one = selection.next()
-                if one is None:
-                    return None
-                drawn += 1
+            nonlocal left
+            while (one := selection.next()) is not None:
                 kept = self._kept(model, one)
+                left = self._why_no_more(selection, clock) if kept is None else None
+                if left is not None:
+                    selection.put_back(one)
+                    return None
                 if kept is None:
+                    clock.begins(one.hardware.name)
                     return self.model, one
-                selection.add(one, kept)
-                step()
+                self._add(selection, one, kept)
             return None
 
-        while True:
-            with steps(MOST_PLANS, "planning the network on clusters, at most") as step:
-                for (_, one), made in as_they_come(planned_on, draw, self.jobs or processors()):
-                    selection.add(one, made)
-                    self._keep(model, one, made)
-                    step()
-            best = selection.best
-            if not self.confirm or best is None or best.measured is not None:
-                return
-            name = best.candidate.hardware.name
-            note(f"running the network on {name}")
-            run = RunRequest(model=self.model, hardware=best.candidate.hardware, seed=SEED, resident=True).answer()
-            if not run.passed:
-                raise Difference(f"{name}: hwgen run {self.model} --seed {SEED} --resident fails there")
-            selection.confirm(best, run.cycles)
-            self._keep(model, best.candidate, replace(best, measured=run.cycles))
+        for (_, one), made in as_they_come(planned_on, draw, self.jobs or processors()):
+            clock.ended(one.hardware.name)
+            self._keep(model, one, made)
+            self._add(selection, one, made)
+        return left
+
+    def _why_no_more(self, selection: Selection, clock: "_Clock") -> str | None:
+        """Why no further plan is begun; None: one is."""
+        done = len(selection.planned) + len(selection.refused)
+        if clock.under_way + done == 0:
+            return None
+        if clock.under_way + done >= MOST_PLANS:
+            return f"{MOST_PLANS} were planned"
+        best = selection.best
+        if best is None and not selection.possible:
+            return "" if selection.planned or clock.under_way else None
+        kept = clock.of_a_run(best.cycles) if self.confirm and best is not None and best.measured is None else 0.0
+        if clock.has(clock.of_a_plan + (kept if kept <= RUNS * clock.seconds else 0.0)):
+            return None
+        return f"--minutes {self.minutes:g} were over after {done} plans"
+
+    def _add(self, selection: Selection, one: Candidate, made: Planned | str) -> None:
+        """Take in a plan; write down what is the best by now."""
+        before = selection.best
+        selection.add(one, made)
+        best = selection.best
+        told = best or selection.fastest
+        if told is not None and told.candidate is not (before and before.candidate):
+            rate, area = told.images_a_second(self.budget), told.candidate.area
+            note(f"planning; {told.candidate.hardware.name}: {rate:,.1f} images a second, {area.lut4:,} LUT4")
+        if best is not None and self.output is not None:
+            write_atomically(self.output / CHOSEN, dump_yaml(best.candidate.hardware.as_data()))
+
+    def _confirmed_in_time(self, selection: Selection, best: Planned, clock: "_Clock", model: str) -> bool:
+        """Whether there was time to run the network on a cluster in the RTL."""
+        name = best.candidate.hardware.name
+        expected = clock.of_a_run(best.cycles)
+        if not clock.has(expected):
+            return False
+        note(f"running the network on {name}, about {expected:.0f} s")
+        with clock.running(best.cycles) as over:
+            try:
+                run = RunRequest(
+                    model=self.model, hardware=best.candidate.hardware, seed=SEED, resident=True
+                ).answer()
+            except Exception:
+                if over.is_set():
+                    return False
+                raise
+        if not run.passed:
+            raise Difference(f"{name}: hwgen run {self.model} --seed {SEED} --resident fails there")
+        selection.confirm(best, run.cycles)
+        self._keep(model, best.candidate, replace(best, measured=run.cycles))
+        return True
 
     # --- files ---
 
@@ -331,6 +410,82 @@ class ChooseRequest:
             choice.plot().save((self.output / PAGE).with_suffix(f".{suffix}"))
 
 
+class _Clock:
+    """The time of a choice: what plans and runs take, as those before say, and whether there is as much left."""
+
+    def __init__(self, minutes: float) -> None:
+        self.seconds = 60 * minutes
+        self._end = monotonic() + self.seconds
+        self._begun: dict[str, float] = {}
+        self._plans: list[float] = []
+        self._slower = 1.0
+        self._told = 0.0
+        self._step: Callable[..., None] = lambda _: None
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Within it the seconds that have passed are told, of those that there are."""
+        with steps(max(1, round(self.seconds)), "choosing, seconds") as self._step:
+            self._tell()
+            yield
+
+    def _tell(self) -> None:
+        passed = min(self.seconds, self.seconds - self.left)
+        self._step(passed - self._told)
+        self._told = passed
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self._end - monotonic()
+
+    def has(self, seconds: float) -> bool:
+        """Whether there are so many left."""
+        self._tell()
+        return self.left >= max(seconds, 0.0) and self.left > 0
+
+    @property
+    def under_way(self) -> int:
+        """Plans that were begun and have not ended."""
+        return len(self._begun)
+
+    def begins(self, name: str) -> None:
+        """A plan is begun."""
+        self._begun[name] = monotonic()
+
+    def ended(self, name: str) -> None:
+        """It has ended."""
+        self._plans.append(monotonic() - self._begun.pop(name))
+
+    @property
+    def of_a_plan(self) -> float:
+        """Seconds of a plan: what the longest of the last few took."""
+        return max(self._plans[-4:], default=0.0)
+
+    def of_a_run(self, cycles: int) -> float:
+        """Seconds of a run of so many cycles."""
+        return self._slower * (RUN_SECONDS + cycles / RUN_CYCLES_A_SECOND)
+
+    @contextmanager
+    def running(self, cycles: int) -> Iterator[threading.Event]:
+        """A run, whose tools are ended when the time is over: the event is set then."""
+        begun, over = monotonic(), threading.Event()
+
+        def end() -> None:
+            over.set()
+            stop_all()
+
+        timer = threading.Timer(self.left, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield over
+            self._slower *= (monotonic() - begun) / self.of_a_run(cycles)
+        finally:
+            timer.cancel()
+            self._tell()
+
+
 @lru_cache(maxsize=1)
 def _graph(model: Path) -> Graph:
     return read_quantised(model)
@@ -359,7 +514,8 @@ def _what_limits(found: list[Candidate], budget: Budget) -> str:
 
     def told() -> Iterator[str]:
         if budget.luts is not None:
-            yield f"--luts: the smallest cluster takes {min(one.area.lut4 for one in found):,} LUT4 (estimated)"
+            least = min(found, key=lambda one: one.area.lut4)
+            yield f"--luts: the smallest cluster takes {least.area.lut4:,} LUT4 (estimated), {least.hardware.name}"
         if budget.dsps is not None:
             yield f"--dsps: at least {min(one.area.dsps for one in found)}"
         if budget.brams is not None:
@@ -385,8 +541,9 @@ def choose(
 ) -> Choice:
     """Choose a cluster for a quantised network: the fewest LUTs that reach ``fps``, else the fastest.
 
-    Cycles of the chosen one are those of a run in the RTL, its outputs and counts checked; area and clock, of an
-    ECP5, are estimates. Maps stay in the shared memory where they fit (``resident``).
+    Cycles of the chosen one are those of a run in the RTL, its outputs and counts checked, unless the time was over
+    (``stopped``); area and clock, of an ECP5, are estimates. Maps stay in the shared memory where they fit
+    (``resident``).
 
     Parameters
     ----------
@@ -395,8 +552,9 @@ def choose(
     mhz : the clock; else of each cluster that which it is estimated to have.
     luts, dsps, brams : LUT4-equivalents, multipliers and block RAMs that it may take, at most.
     output : a folder for the files; what is planned is kept there, and a later call goes on with it.
-    minutes : after this time no further plan is begun.
-    confirm : run the network on what is the best by its plan, in the RTL, until that has been run.
+    minutes : what it takes at most: what would end later is not begun, but for the first plan.
+    confirm : run the network on what is the best by its plan, in the RTL, until that has been run or the time is
+        over.
     synth : synthesise what is chosen, which takes minutes, for its area and clock beside the estimates.
 
     Raises `InputError` where no cluster fits.

@@ -198,7 +198,7 @@ class Selection:
         """How many that are not planned are better than the best by their bounds: they may be, or may not."""
         best, fps = self.best, self._budget.fps
         if best is None:
-            return int(self._left.sum())
+            return int((self._left & (self._bounds >= (fps or 0.0))).sum())
         if fps is None:
             return int((self._left & (self._bounds > self._rate(best))).sum())
         return int((self._left & (self._luts < _luts(best)) & (self._bounds >= fps)).sum())
@@ -213,6 +213,15 @@ class Selection:
             return None
         self._left[number] = False
         return self._candidates[number]
+
+    def put_back(self, candidate: Candidate) -> None:
+        """A candidate of `next` that is not planned after all."""
+        self._left[self._numbers[candidate.hardware.name]] = True
+
+    @property
+    def possible(self) -> bool:
+        """Whether some candidate does what is asked by its bound."""
+        return self._budget.fps is None or bool((self._bounds >= self._budget.fps).any())
 
     def _fastest(self, guess: NDArray[np.float64]) -> int | None:
         best = self.fastest

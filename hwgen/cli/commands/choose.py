@@ -27,7 +27,9 @@ Synth = Annotated[
     bool,
     typer.Option("--synth", help="Synthesise what is chosen, in some minutes: area and clock beside the estimates."),
 ]
-Minutes = Annotated[float, typer.Option("--minutes", help="After this time no further plan is begun.")]
+Minutes = Annotated[
+    float, typer.Option("--minutes", help="What it takes at most, but for --synth: the best by then is chosen.")
+]
 Folder = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="DIR", help="Write the hardware here; a later call goes on from there."),
@@ -52,8 +54,9 @@ def choose(
 
     Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
     sizes: those are planned that are hoped to be the best, until no other one is, and what is the best by its plan is
-    run in the RTL, on random inputs, until that has been run. Area and clock, of an ECP5, are estimates. The exit
-    status is 1 where nothing reaches --fps, and where what is chosen does not do, synthesised, what is asked.
+    run in the RTL, on random inputs, until that has been run, or --minutes are over. Area and clock, of an ECP5, are
+    estimates. The exit status is 1 where nothing reaches --fps, and where what is chosen does not do, synthesised,
+    what is asked.
     """
     budget = Budget(fps, mhz, luts, dsps, brams)
     found = ChooseRequest(

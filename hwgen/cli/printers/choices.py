@@ -36,6 +36,8 @@ def print_choice(found: Choice) -> None:
     print_table(f"{found.network}: least LUT4 for the time", columns, rows, wide=wide)
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
     typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
+    if found.stopped:
+        typer.echo(f"Left undone: {found.stopped}")
     typer.echo(found.summary())
     if found.synthesised is not None:
         typer.echo(found.synthesised.summary())

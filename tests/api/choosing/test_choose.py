@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -224,3 +225,97 @@ def test_best_and_front_are_values(model: Path, tmp_path: Path) -> None:
     assert best.nodes[0].macs > 0
     nothing = hwgen.choose(model, mhz=50, fps=1e9, confirm=False)
     assert (nothing.best, nothing.nearest in nothing.plans) == (None, True)
+
+
+class Time:
+    """Seconds that pass when somebody says so."""
+
+    def __init__(self) -> None:
+        self.now, self.plan = 0.0, 10.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """A clock that stands still; each plan takes ten seconds."""
+    clock, planned = Time(), request.planned_on
+
+    def slowly(*arguments: Any) -> Planned | str:
+        clock.now += clock.plan
+        return planned(*arguments)
+
+    monkeypatch.setattr(request, "monotonic", clock)
+    monkeypatch.setattr(request, "planned_on", slowly)
+    return clock
+
+
+@pytest.mark.parametrize(("minutes", "plans"), [(0.01, 1), (0.3, 1), (0.4, 2)])
+def test_no_plan_is_begun_that_would_end_too_late(model: Path, passing: Time, minutes: float, plans: int) -> None:
+    found = hwgen.choose(model, mhz=50, confirm=False, minutes=minutes)
+    assert found.planned == plans
+    assert passing.now == 10 * plans
+    assert found.best is not None
+    assert found.stopped == f"--minutes {minutes:g} were over after {plans} plans"
+    assert found.stopped in found.page()
+    assert found.document()["stopped"] == found.stopped
+
+
+@pytest.mark.parametrize(("minutes", "plan"), [(1.0, 10.0), (2.2, 40.0), (60.0, 10.0)])
+def test_a_run_that_would_end_too_late_is_not_begun(
+    model: Path, passing: Time, monkeypatch: pytest.MonkeyPatch, minutes: float, plan: float
+) -> None:
+    """A run is guessed to take a minute, which is kept for it if that is not more than half of the time."""
+    passing.plan = plan
+    ran: list[str] = []
+
+    class Stub:
+        def __init__(self, **options: Any) -> None:
+            self.hardware = options["hardware"]
+
+        def answer(self) -> SimpleNamespace:
+            passing.now += 100
+            ran.append(self.hardware.name)
+            return SimpleNamespace(passed=True, cycles=hwgen.forecast(model, self.hardware).machines[0].cycles)
+
+    monkeypatch.setattr(request, "RunRequest", Stub)
+    found = hwgen.choose(model, mhz=50, minutes=minutes)
+    assert found.best is not None
+    if minutes == 1.0:  # plans have all of it, as a run takes more than half
+        assert ran == []
+        assert found.best.measured is None
+        assert found.stopped is not None
+        assert found.stopped.endswith(f"{found.hardware.name} was not run in the RTL")
+        assert passing.now <= 60
+    else:
+        assert found.hardware.name in ran
+        assert found.best.measured is not None
+        assert found.stopped == (None if minutes == 60.0 else "--minutes 2.2 were over after 1 plans")
+
+
+def test_an_interrupted_choice_has_the_best_so_far(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned, calls = request.planned_on, []
+
+    def interrupted(*arguments: Any) -> Planned | str:
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return planned(*arguments)
+
+    monkeypatch.setattr(request, "planned_on", interrupted)
+    answer = run("choose", model, "--mhz", 50, "--no-confirm", "-o", tmp_path / "chosen")
+    assert answer.status == 0
+    assert "2 of 8 clusters planned" in answer.out
+    assert "Left undone: interrupted" in answer.out
+    assert (tmp_path / "chosen" / "chosen.yaml").exists()
+
+
+def test_what_no_bound_reaches_is_said_after_one_plan(model: Path) -> None:
+    found = hwgen.choose(model, mhz=50, fps=1e7, confirm=False)
+    assert found.planned == 1
+    assert found.limit is not None
+    assert found.limit.endswith("by their bounds no other one makes that many")
+    assert found.stopped is None
