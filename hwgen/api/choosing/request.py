@@ -46,6 +46,8 @@ MINUTES = 5.0
 MOST_PLANS = 200
 RUN_SECONDS, RUN_CYCLES_A_SECOND = 60.0, 40_000.0
 """About what a run in the RTL takes before there is one: to build the simulation, and cycles that it simulates."""
+WRITING_SECONDS, WRITING = 10.0, 0.1
+"""What is kept for the files and their pictures at the end, and the part of the time that this is at most."""
 RUNS = 0.5
 """The part of the time that is kept for a run, at most: what takes longer is not waited for."""
 SEED = 1
@@ -415,7 +417,7 @@ class _Clock:
 
     def __init__(self, minutes: float) -> None:
         self.seconds = 60 * minutes
-        self._end = monotonic() + self.seconds
+        self._end = monotonic() + self.seconds - min(WRITING_SECONDS, WRITING * self.seconds)
         self._begun: dict[str, float] = {}
         self._plans: list[float] = []
         self._slower = 1.0
