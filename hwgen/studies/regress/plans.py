@@ -20,7 +20,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Balance
-from hwgen.search.hwc.balanced import BalancedRequest
+from hwgen.search.hwc.balanced import ANY_TRAFFIC, BalancedRequest
 from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared
 from hwgen.search.hwc.canonical import order_from_text
 from hwgen.search.hwc.utilisation import MOST_HARDWARE, plan_hwcs
@@ -84,7 +84,7 @@ class Configuration:
         if self.order is not None:
             name += f" {self.order}"
         if self.slack is not None:
-            name += f" balanced {self.slack:g}"
+            name += " cycles" if self.slack == ANY_TRAFFIC else f" balanced {self.slack:g}"
         return name if self.utilisation is None else f"{name} at {self.utilisation:g}, {self.ratio:g}"
 
     @property

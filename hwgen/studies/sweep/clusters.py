@@ -11,11 +11,14 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import OnCluster, judge_of, predicted_on_cluster
+from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.model.energy import device_energy, prices_of
 from hwgen.model.nest.bounds import bounds
 from hwgen.model.system.times import QueueName
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
+from hwgen.search.cluster.least_cycles import search_least_cycles
 from hwgen.search.cluster.optimal import search_cluster
+from hwgen.search.hwc.balanced import ANY_TRAFFIC
 from hwgen.studies.regress.plans import Configuration
 from hwgen.studies.sweep.rows import Cells, completed, failures_of, hardware_cells, status_of, traffic_cells
 
@@ -53,7 +56,7 @@ class ClusterConfiguration:
     @property
     def slack(self) -> float | None:
         """The share by which the bytes of the DRAM may exceed the fewest, for fewer cycles; None: they are the
-        fewest."""
+        fewest, `ANY_TRAFFIC`: the cycles are, whatever is moved."""
         return self.hwc.slack
 
     @property
@@ -76,6 +79,12 @@ def plan_on_cluster(layer: Layer, configuration: ClusterConfiguration) -> dict[s
     timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
     if configuration.slack is None:
         found = search_cluster(layer, hardware, judge=runs)
+    elif configuration.slack == ANY_TRAFFIC:
+
+        def estimate(schedule: Schedule) -> float:
+            return estimated_cycles(schedule, hardware, ordered=False)
+
+        found = search_least_cycles(layer, hardware, timed=timed, estimate=estimate)
     else:
         found = search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=configuration.slack, ends=True)
     least: dict[str, int] = {}

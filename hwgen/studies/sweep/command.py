@@ -94,7 +94,8 @@ def sweep(
 ) -> int:
     """Schedules, RTL, cosimulation and synthesis over buffers, lanes and orders; goes on where it stopped.
 
-    Hardware and schedules are those of the fewest cycles within 1 % of the least traffic, as in schedule and cosim.
+    Hardware and schedules are those of the fewest cycles within 1 % of the least traffic; on clusters, which are
+    given, those of the fewest cycles, as in schedule and cosim.
     With --depth-first the points are solutions within on-chip memories, their stacks run as pipelines.
     """
     require_folder(output)

@@ -74,8 +74,8 @@ ObjectivesOption = Annotated[
     typer.Option(
         "--objective",
         metavar="OBJECTIVE[,...]",
-        help="balanced, the default: the fewest cycles within the slack of the least traffic; traffic: the least "
-        "traffic.",
+        help="cycles: the fewest, the default with --cluster; balanced: the fewest within the slack of the least "
+        "traffic, the default else; traffic: the least traffic.",
     ),
 ]
 SlacksOption = Annotated[

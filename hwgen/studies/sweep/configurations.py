@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from hwgen.api.arguments import buffer_sizes
 from hwgen.api.machines import HardwareLike, called, read_hardware
 from hwgen.api.scheduling.busy import lanes_of
-from hwgen.api.work import MOST_SLACK
+from hwgen.api.work import MOST_SLACK, default_objective
 from hwgen.arch.hwc import ALONG_X
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS
-from hwgen.search.hwc.balanced import TRAFFIC_SLACK
+from hwgen.search.hwc.balanced import ANY_TRAFFIC, TRAFFIC_SLACK
 from hwgen.studies.regress.goals import Kind
 from hwgen.studies.regress.plans import Configuration
 from hwgen.studies.sweep.clusters import ClusterConfiguration
@@ -37,7 +37,10 @@ def configurations(
     """All of them, by buffer sizes, lanes, orders and slacks."""
     shapes = _shapes(lanes, in_cluster=cluster is not None)
     orders = [_order(one) for one in (order or "best").split(",")]
-    slacks = _slacks(objective or "balanced", slack)
+    chosen_each = per_layer or cluster is not None
+    slacks = _slacks(_objectives(objective, slack, in_cluster=cluster is not None), slack)
+    if ANY_TRAFFIC in slacks and not chosen_each:
+        raise InputError("--objective: cycles: expected with --cluster or --per-layer, not for one HWC for all")
     if cluster is not None and 0.0 in slacks:
         raise InputError("--traffic-slack: expected above 0 on a cluster, got 0 (--objective traffic: fewest bytes)")
     kind: Kind = "per-layer" if per_layer or cluster is not None else "shared"
@@ -87,16 +90,24 @@ def _shapes(text: str | None, *, in_cluster: bool) -> list[Lanes | None]:
     return list(dict.fromkeys(shapes))
 
 
+def _objectives(given: str | None, slack: str | None, *, in_cluster: bool) -> str:
+    """What is searched for where nothing is said: on clusters, which are given, what `default_objective` has."""
+    if given is not None:
+        return given
+    return default_objective(None if slack is None else TRAFFIC_SLACK) if in_cluster else "balanced"
+
+
 def _slacks(objectives: str, shares: str | None) -> list[float | None]:
-    """The slack of each search, each once; None stands for the least traffic."""
+    """The slack of each search, each once; None stands for the least traffic, `ANY_TRAFFIC` for the fewest cycles."""
     wanted = [one.strip() for one in objectives.split(",")]
     for one in wanted:
-        if one not in ("balanced", "traffic"):
-            raise InputError(f"--objective: expected balanced, traffic or both, got {one[:40]!r}")
+        if one not in ("balanced", "cycles", "traffic"):
+            raise InputError(f"--objective: expected balanced, cycles, traffic or several, got {one[:40]!r}")
     if shares is not None and "balanced" not in wanted:
         raise InputError("--traffic-slack: expected with --objective balanced")
     slacks = [TRAFFIC_SLACK] if shares is None else [_share(one.strip()) for one in shares.split(",")]
-    return list(dict.fromkeys(slack for one in wanted for slack in (slacks if one == "balanced" else [None])))
+    of_each: dict[str, list[float | None]] = {"balanced": [*slacks], "cycles": [ANY_TRAFFIC], "traffic": [None]}
+    return list(dict.fromkeys(slack for one in wanted for slack in of_each[one]))
 
 
 def _share(text: str) -> float:

@@ -11,6 +11,7 @@ from hwgen import __version__
 from hwgen.ir.hardware import Dram
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import plain_name
+from hwgen.search.hwc.balanced import ANY_TRAFFIC
 from hwgen.studies.regress.plans import Configuration
 from hwgen.studies.sweep.clusters import ClusterConfiguration
 from hwgen.studies.sweep.rows import Cells
@@ -79,7 +80,7 @@ class Question:
             "lanes": configuration.shape,
             "order": configuration.order or "best",
             "objective": None if configuration.kind == "hwce" else _objective(configuration.slack),
-            "traffic_slack": configuration.slack,
+            "traffic_slack": None if configuration.slack == ANY_TRAFFIC else configuration.slack,
             "scale": self.scale,
             "seed": self.seed,
             "simulator": "verilator" if self.simulate else "",
@@ -161,7 +162,9 @@ class Outcome:
 
 
 def _objective(slack: float | None) -> str:
-    return "traffic" if slack is None else "balanced"
+    if slack is None:
+        return "traffic"
+    return "cycles" if slack == ANY_TRAFFIC else "balanced"
 
 
 def timing_text(dram: Dram) -> str:

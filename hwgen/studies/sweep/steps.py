@@ -108,7 +108,7 @@ def curve_step(layer: Layer, sizes: Sequence[int]) -> Step:
 
 def cluster_plan_step(layer: Layer, configuration: ClusterConfiguration) -> Step:
     """A layer's best schedule on a cluster."""
-    wanted = [configuration.hardware.as_data(), configuration.slack]
+    wanted = [configuration.hardware.as_data(), str(configuration.slack)]
     key = key_of("plan-cluster", layer.model_dump(mode="json"), *wanted)
     return Step("plan-cluster", key, f"plan {configuration.name} {layer.name}", (layer, configuration), 1e6)
 

@@ -253,7 +253,8 @@ def sweep(
     hardware : with ``cluster``, the hardware whose banks, port to the DRAM and timing of the DRAM the clusters have.
     buffer : bytes of the local buffers of an HWC: ``"1KiB"``, ``1024``, or a list of sizes.
     lanes : shapes such as ``"m8x2"``; ``"auto"``: the one that suits the layers.
-    objective : ``"balanced"`` (fewest cycles within ``slack`` of the least traffic) or ``"traffic"``.
+    objective : ``"cycles"`` (the fewest, the default with ``cluster``; not of one HWC for all layers), ``"balanced"``
+        (the fewest within ``slack`` of the least traffic, the default else) or ``"traffic"``.
     order : loop orders such as ``"MYX[O]C[I]k[W]lmyx"``; ``"best"``: the best one.
     cluster, tcdm : numbers of HWCs, and bytes of the memory that they share.
     partial : leave out layers that cannot be scheduled.

@@ -10,8 +10,8 @@ import hwgen
 from hwgen.ir.schedule import load_schedule
 from hwgen.model.nest.one_level import predict
 from hwgen.studies.sweep.request import Outcome
-from hwgen.studies.sweep.running import local_place
-from hwgen.studies.sweep.study import Swept, set_name
+from hwgen.studies.sweep.running import Running, local_place
+from hwgen.studies.sweep.study import SweepRequest, Swept, set_name
 from tests.cli.json_keys import undocumented
 
 LAYERS = [
@@ -140,3 +140,31 @@ def test_several_values_are_a_list_or_separated_by_commas() -> None:
         hwgen.sweep(LAYERS[1], **ASKED | {"buffer": 512, "lanes": lanes}) for lanes in (["x16", "m4x4"], "x16,m4x4")
     ]
     assert [[row["lanes"] for row in one.rows()] for one in found] == [["x16", "m4x4"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, [("balanced", 0.01)]),
+        ({"cluster": 2}, [("cycles", None)]),
+        ({"cluster": 2, "slack": 0.05}, [("balanced", 0.05)]),
+        ({"cluster": 2, "objective": ["cycles", "traffic"]}, [("cycles", None), ("traffic", None)]),
+        ({"per_layer": True, "objective": "cycles"}, [("cycles", None)]),
+    ],
+)
+def test_the_fewest_cycles_are_searched_where_hardware_is_given(options: dict[str, Any], wanted: list[Any]) -> None:
+    request = SweepRequest(network=LAYERS, buffer=512, running=Running(place=local_place(1)), **options)
+    question, _ = request._asked()
+    asked = [question.asked(one) for one in question.configurations]
+    assert [(one["objective"], one["traffic_slack"]) for one in asked] == wanted
+    names = [one.name for one in question.configurations]
+    assert len(set(names)) == len(names)
+    assert [name.endswith(" cycles") for name in names] == [one == ("cycles", None) for one in wanted]
+
+
+def test_the_fewest_cycles_of_a_layer_on_a_cluster() -> None:
+    wanted = {**ASKED, "buffer": 512, "per_layer": False, "cluster": 2, "tcdm": "16KiB", "lanes": "x4"}
+    fewest, least = (hwgen.sweep(LAYERS[0], **wanted | {"objective": one}).rows() for one in ("cycles", "traffic"))
+    assert [row["objective"] for row in (*fewest, *least)] == ["cycles", "traffic"]
+    assert fewest[0]["cycles"] <= least[0]["cycles"]  # type: ignore[operator]
+    assert fewest[0]["bytes"] >= least[0]["bytes"]  # type: ignore[operator]

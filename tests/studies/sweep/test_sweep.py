@@ -15,7 +15,7 @@ import yaml
 
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.counts import directions_at, quantities_at
-from hwgen.ir.document import SEAL, dump_yaml, row_digest
+from hwgen.ir.document import SEAL, InputError, dump_yaml, row_digest
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -314,12 +314,18 @@ def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> Non
     refused(run(*sweep), "--buffer: expected sizes such as 512 or 1KiB,4KiB (with --depth-first: --memory)")
     refused(run(*sweep, "--buffers", "some"), "--buffer: expected sizes such as 512")
     refused(
-        run(*sweep, "--buffers", "1KiB", "--objective", "balanced,least"), "--objective: expected balanced, traffic"
+        run(*sweep, "--buffers", "1KiB", "--objective", "balanced,least"),
+        "--objective: expected balanced, cycles, traffic",
     )
     slack = (*sweep, "--buffers", "1KiB", "--traffic-slack")
     refused(run(*slack, "0.01,-1"), "--traffic-slack: expected 0 to 10, such as 0.01,0.05, got '-1'")
     refused(run(*slack, "nan"), "--traffic-slack: expected 0 to 10")
     refused(run(*slack, "0.1", "--objective", "traffic"), "--traffic-slack: expected with --objective balanced")
+    cycles = (*sweep, "--buffers", "1KiB", "--objective", "cycles")
+    refused(run(*cycles), "--objective: cycles: expected with --cluster or --per-layer, not for one HWC for all")
+    refused(
+        run(*cycles, "--per-layer", "--traffic-slack", "0.1"), "--traffic-slack: expected with --objective balanced"
+    )
     refused(run(*sweep, "--buffers", "1KiB", "--lanes", "x15"), "--lanes: expected auto, or 4 to 256 lanes")
     refused(run(*sweep, "--buffers", "1KiB", "--order", "MYX[O]C[I"), "--order: expected best or an order such as")
     refused(run(*sweep, "--buffers", "1KiB", "--order", "MYX[OO]c"), "--order: expected best or an order such as")
@@ -395,6 +401,18 @@ def test_tables_without_pyarrow_are_csv(tmp_path: Path, monkeypatch: pytest.Monk
             "store", "results.csv", "curves.csv", "schema.json", "provenance.json", "s.yaml",
         }  # fmt: skip
         assert known_tables(tmp_path) == written
+    # What a column means may be said in other words; its unit may not be another.
+    file = tmp_path / "schema.json"
+    known = file.read_text(encoding="utf-8")
+    with monkeypatch.context() as without:
+        without.setattr("hwgen.studies.sweep.tables.merge.find_spec", lambda name: None)
+        file.write_text(known.replace("what was searched for", "what was wanted"), encoding="utf-8")
+        assert file.read_text(encoding="utf-8") != known
+        assert known_tables(tmp_path).rows == [cells]
+        file.write_text(known.replace('"unit": "cycles"', '"unit": "seconds"'), encoding="utf-8")
+        with pytest.raises(InputError, match="another version of hwgen"):
+            known_tables(tmp_path)
+        file.write_text(known, encoding="utf-8")
     # With pyarrow the next sweep goes on from there, and has Parquet; without it again that cannot be read.
     assert write_results(tmp_path, Outcome(), question).rows == [cells]
     assert pyarrow.parquet.read_table(tmp_path / "results.parquet").to_pylist() == [

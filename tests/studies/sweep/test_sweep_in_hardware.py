@@ -38,7 +38,7 @@ def test_points_on_clusters_are_measured_and_equal(tmp_path: Path) -> None:
     assert 0 < float(row["utilisation"]) < 1
     assert float(row["energy_measured"]) == float(row["energy_predicted"]) > 0
     (line,) = [line for line in done.stderr.splitlines() if "as predicted" in line]
-    assert "cluster of 2, TCDM 16384, 512 balanced 0.01" in line
+    assert "cluster of 2, TCDM 16384, 512 cycles" in line
 
 
 def test_points_are_measured_and_equal(tmp_path: Path) -> None:

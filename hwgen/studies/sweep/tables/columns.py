@@ -156,8 +156,9 @@ COLUMNS: tuple[Column, ...] = (
     Column("dram", "text", "", "timing of the cluster's DRAM; empty: a beat in every cycle", key=True),
     Column("lanes", "text", "", "shape of the lanes asked for; auto: the one that suits the layers", key=True),
     Column("order", "text", "", "loop order asked for; best: the best one", key=True),
-    Column("objective", "text", "", "what was searched for: balanced: the fewest cycles within the slack of the "
-           "least traffic; traffic: the least traffic; on a cluster that at the DRAM; empty: nothing", key=True),
+    Column("objective", "text", "", "what was searched for: cycles: the fewest; balanced: the fewest within the "
+           "slack of the least traffic; traffic: the least traffic; on a cluster that at the DRAM; empty: nothing",
+           key=True),
     Column("traffic_slack", "number", "", "with balanced: by what share traffic may exceed the least", key=True),
     Column("scale", "integer", "", "1: the layer at full size; else its channels, rows and columns by so much",
            key=True),
