@@ -247,7 +247,7 @@ def test_groups_and_lines(tmp_path: Path) -> None:
 
 OUTSIDE = "(OY, 3), (K, 2)"
 WRONG: list[tuple[str, str, dict[str, Any], str]] = [
-    ("line", "m:4 [O in Buf] c:2", {}, "line: a accelforge mapping without its layer: expected --layer SET:NAME"),
+    ("line", "m:4 [O in Buf] c:2", {}, "line: a mapping of accelforge without its layer: expected --layer SET:NAME"),
     ("line", "m:4 [O in Buf c:2", {"layer": LAYER}, r"line: expected m:4 or \[O in Buf\], got"),
     ("line", "m:4 [X in Buf] c:2", {"layer": LAYER}, "line: Buf: X: expected tensors named I, W and O"),
     ("line", "m:4 z:1 [O in Buf] c:2", {"layer": LAYER}, "line: z: expected one of n, b, m, c, p, q, r, s"),

@@ -111,7 +111,7 @@ def layer_from(mapping: ForeignMapping, given: Layer | None, where: str) -> Laye
     layer = given or mapping.layer
     if layer is None:
         if not mapping.extents:
-            raise InputError(f"{where}: a {mapping.tool} mapping without its layer: expected --layer SET:NAME")
+            raise InputError(f"{where}: a mapping of {mapping.tool} without its layer: expected --layer SET:NAME")
         size = mapping.extents
         stride = mapping.stride or (1, 1)
         layer = Layer(
