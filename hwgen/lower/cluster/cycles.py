@@ -106,7 +106,11 @@ def estimated_cycles(
                 size = schedule.bits.O // 8 if whole else element
                 spans = tuple((stay.ranges[DIMS.index(dim)],) for dim in OUTPUT_DIMS)
                 stores[stay.last] += MOVE_CYCLES + a_beat * _beats(spans, array, schedule, size, port.beat_bytes)
-    loaded, computed, stored, before = 0.0, 0.0, 0.0, 0.0
+    first = tiles.slices[0]
+    others = len({part.hwc for part in first}) - 1, len({id(tiles.small(part)) for part in first}) - 1
+    # The reader has these commands before it comes to the loads.
+    loaded = computed = before = float(others[0] * HWC_CYCLES + others[1] * SHAPE_CYCLES)
+    stored = 0.0
     for tile, works in enumerate(_works(schedule, tiles, tiles.parameters)):
         busy = dict.fromkeys((part.hwc for part in tiles.slices[tile]), 0)
         for part, work in zip(tiles.slices[tile], works, strict=True):
@@ -133,5 +137,7 @@ def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int,
 
 TILE_CYCLES, START_CYCLES, MOVE_CYCLES = 40, 30, 40
 """About what a tile, a slice of it and a transfer of the DMA cost beyond their work."""
+HWC_CYCLES, SHAPE_CYCLES = 28, 60
+"""About what it takes to set up one more HWC before the first tile, and one whose slice has another shape."""
 RUN_BEATS, LEAST_RUN = 0.9, 2.0
 """About how many beats more a run takes than it has bytes for, and cycles that it takes at least."""

@@ -1,9 +1,9 @@
 """The schedule of fewest cycles of a layer whose maps stay in the TCDM, from a few tiles.
 
 Of what stays the DMA moves nothing, so that tiles only cut the weights, of which the next are loaded beside the work,
-and the maps that do not stay. Each cut into a few equal tiles, along filters and along rows, is spread over the HWCs
-in every way, with the nests of the HWCs that a search for all maps in the DRAM looks at, too. They are taken in the
-order of an estimate; the exact model of the program times the best.
+and the maps that do not stay. Each cut into a few equal tiles, along filters and along rows, is spread over all HWCs,
+or over some, in every way, with the nests of the HWCs that a search for all maps in the DRAM looks at, too. They are
+taken in the order of an estimate; the exact model of the program times the best.
 
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
 """
@@ -21,7 +21,7 @@ from hwgen.ir.schedule import ArrayName, Bits, Schedule
 from hwgen.model.cluster.residence import Residence
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
-from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of
+from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_over_some
 from hwgen.search.core.settings import Slices
 from hwgen.search.core.space import Target
 from hwgen.search.layer_forms import forms_of
@@ -112,7 +112,7 @@ def _plans(layer: Layer, hardware: Hardware, residence: Residence, estimate: Est
         first = {"I": moved["I"] / (inner if outer == 1 else 1), "W": moved["W"] / outer, "O": moved["O"] / tiles}
         dims: tuple[Dim, ...] = ("m", "y")
         loops = OuterLoops(dims, (filters, rows), (1 if outer == 1 else 0, 0, 1))
-        for spread in spreads_of(steps, cluster.hwcs, slices):
+        for spread in spreads_over_some(steps, cluster.hwcs, slices):
             work = busiest_iterations(layer, steps, spread, target) * taps + TILE_CYCLES * tiles
             yield _Plan(nests, loops, steps, spread, max(work, moved["I"] + moved["W"]) + sum(first.values()))
 

@@ -3,8 +3,8 @@
 *Candidates.* Every combination of steps of the loops around a tile has a least time: the lanes of the busiest HWC
 with the waste of edges, the DRAM with everything once, a price for each tile. In ascending order of these, the loops
 with the least estimate are found for each (`hwgen.search.cluster.outer_kernel.fastest`); this ends where nothing that
-is left can be among the best. The best of them, weighed with the words of the HWCs' ports, are spread over the HWCs
-in every way, with the nests of the HWCs that `hwgen.search.cluster.spreading` has for them.
+is left can be among the best. The best of them, weighed with the words of the HWCs' ports, are spread over all HWCs,
+or over some, in every way, with the nests of the HWCs that `hwgen.search.cluster.spreading` has for them.
 
 *Judges.* A second estimate knows a schedule tile by tile: the HWCs by their exact model, transfers by bytes and runs.
 The exact model of the program times the first by it, then those that may take fewer cycles, then those that take as
@@ -34,7 +34,7 @@ from hwgen.search.cluster.optimal import ClusterResult, Judge
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
-from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
+from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_over_some, utilisation
 from hwgen.search.core.space import Target
 from hwgen.search.least_need import require_room
 from hwgen.search.objectives.of_cluster import CYCLES, cluster_objective
@@ -57,6 +57,8 @@ SURE, GAINED = 0.001, 0.01
 """The parts by which an estimate of cycles is believed, and by which fewer bytes are worth the time to tell."""
 MOST_MISSED = 1.05
 """The factor by which estimates are believed to miss all alike, at most: those of small layers miss by more."""
+SMALL, BESIDE = 2000, 40
+"""Of schedules that take fewer cycles than these: those by which each estimate may miss them besides."""
 HOPED, HOPED_CYCLES = 0.02, 500
 """The part by which a first estimate may exceed the least second one, and the cycles, for small layers."""
 
@@ -123,7 +125,7 @@ class _Search:
                 continue
             here = tuple(row[number : number + 1] for row in rows)
             best, taps = space.iterations(here)[0], space.taps(here)[0]
-            for spread in spreads_of(steps, hwcs, self._levels.slices):
+            for spread in spreads_over_some(steps, hwcs, self._levels.slices):
                 more = busiest_iterations(self._layer, steps, spread, self._target) - best
                 plans.append(
                     _Plan(steps, loops, spread, float(estimates[number] + more * taps), int(space.tiles(here)[0]))
@@ -172,7 +174,8 @@ def _next(left: Sequence[_Candidate], known: Sequence[_Timed]) -> _Candidate | N
         return min(left, key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
     fewest, chosen = min(one.cycles for one in known), _chosen(known).candidate
     missed = min(MOST_MISSED, *(one.cycles / one.candidate.estimate for one in known))
-    faster = [one for one in left if missed * one.estimate < fewest * (1 - SURE)]
+    beside = BESIDE if fewest < SMALL else 0
+    faster = [one for one in left if missed * one.estimate - beside < fewest * (1 - SURE)]
     if faster:
         return min(faster, key=lambda one: (one.estimate, one.dram_bytes))
     near = [one for one in left if missed * one.estimate <= fewest * (1 + NEAR - SURE)]

@@ -10,7 +10,16 @@ from hwgen.search.core.orders import TILED
 from hwgen.search.core.settings import Slices
 from hwgen.search.core.space import Target
 
-__all__ = ["Spread", "busiest_iterations", "grid_of", "shares_of", "spreads_of", "usable_step", "utilisation"]
+__all__ = [
+    "Spread",
+    "busiest_iterations",
+    "grid_of",
+    "shares_of",
+    "spreads_of",
+    "spreads_over_some",
+    "usable_step",
+    "utilisation",
+]
 
 Spread = dict[Dim, int]
 """Steps of the spread loops over m and y."""
@@ -41,6 +50,17 @@ def spreads_of(steps: Mapping[Dim, int], hwcs: int, slices: Slices | None = None
             yield spread
     if not found and usable({}):
         yield {}
+
+
+def spreads_over_some(steps: Mapping[Dim, int], hwcs: int, slices: Slices | None = None) -> Iterator[Spread]:
+    """The spreads of a tile over all HWCs, over half of them, and so on, down to one: each has to be set up."""
+    known: list[Spread] = []
+    while hwcs:
+        for spread in spreads_of(steps, hwcs, slices):
+            if spread not in known:
+                known.append(spread)
+                yield spread
+        hwcs //= 2
 
 
 def usable_step(slices: Slices, hwcs: int) -> Callable[[Dim, int], bool] | None:

@@ -30,8 +30,10 @@ SMALL = Hardware(
     cluster=Cluster(hwcs=2, tcdm=1024, banks=4),
 )
 """An HWC of this order has tile steps of m, y and x, and vectors of c."""
-FROM_BRUTE_FORCE = 1.05
+FROM_BRUTE_FORCE = 1.03
 """What the search may take more than the best of all schedules: estimates choose which of them are timed."""
+SHORT = (11, 17)
+"""Layers of few schedules, of which one HWC alone is the fastest way."""
 
 
 def search(layer: Layer, hardware: Hardware) -> ClusterResult:
@@ -105,7 +107,7 @@ def brute_force(layer: Layer, hardware: Hardware) -> float:
 
 
 @pytest.mark.parametrize(
-    "number", [one if one < 1 else pytest.param(one, marks=pytest.mark.nightly) for one in range(100)]
+    "number", [one if one in SHORT else pytest.param(one, marks=pytest.mark.nightly) for one in range(100)]
 )
 def test_it_is_near_the_best_of_all(number: int) -> None:
     layer = tiny(number)
