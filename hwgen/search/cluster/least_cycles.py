@@ -58,7 +58,7 @@ SURE, GAINED = 0.001, 0.01
 MOST_MISSED = 1.05
 """The factor by which estimates are believed to miss all alike, at most: those of small layers miss by more."""
 SMALL, BESIDE = 2000, 40
-"""Of schedules that take fewer cycles than these: those by which each estimate may miss them besides."""
+"""Cycles below which an estimate may miss by these others besides."""
 HOPED, HOPED_CYCLES = 0.02, 500
 """The part by which a first estimate may exceed the least second one, and the cycles, for small layers."""
 
