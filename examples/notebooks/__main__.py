@@ -1,4 +1,4 @@
-"""``python -m examples.notebooks DIR``: the notebooks for Jupyter, with the network, the picture and the mapping that they take.
+"""``python -m examples.notebooks DIR``: the notebooks for Jupyter, with what they take.
 
 ``--shown`` writes what their cells show, which the documentation has, beside them.
 """
