@@ -39,9 +39,9 @@ from hwgen.lower.network.cluster_plan import ClusterLayer, ClusterPlan
 from hwgen.lower.network.order import turns
 from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.lower.network.program import PartTimes
-from hwgen.lower.system.networks import NetworkSystem, PlacedProgram, elapsed
+from hwgen.lower.system.networks import NetworkSystem, PlacedProgram
 from hwgen.model.energy import prices_of
-from hwgen.model.system.times import ClusterTimes, QueueName
+from hwgen.model.system.times import ClusterTimes, QueueName, elapsed
 
 __all__ = ["RanProgram", "elapsed_cycles", "run_clustered"]
 

@@ -224,7 +224,7 @@ def forecast(
         cluster that `run` takes, maps that fit staying in its TCDM.
     resident : on clusters: maps that fit stay in the TCDM from node to node.
     mhz : a clock, for images a second; without it that which the hardware is estimated to have on an ECP5.
-    clusters : so many of the cluster, 2 to 16, that share a DRAM, and run an image each at the same time.
+    clusters : number of clusters, 2 to 16, that share a DRAM, and run an image each at the same time.
     """
     given = model.given if isinstance(model, Network) else model
     if isinstance(hardware, str | PathLike | Mapping | Hardware):

@@ -306,7 +306,7 @@ def run(
     mean, std : of a picture's pixels the network's numbers are (pixel - mean) / std, as text, such as ``"127.5"``.
     simulator, jobs : as in `cosim`.
     resident : on a cluster: maps that fit stay in the TCDM from node to node.
-    clusters : on so many of the cluster, 2 to 16, that share a DRAM: each runs an image of its own at the same time.
+    clusters : number of clusters, 2 to 16, that share a DRAM: each runs an image of its own at the same time.
     """
     return RunRequest(
         model=model.given if isinstance(model, Network) else model, hardware=hardware, given=inputs, mean=mean,

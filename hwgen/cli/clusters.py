@@ -13,7 +13,7 @@ ClustersOption = Annotated[
     typer.Option(
         "--clusters",
         metavar="N",
-        help=f"So many of the cluster on one DRAM, 2 to {MOST_MASTERS}; each computes a share of a layer, or of a "
+        help=f"Number of clusters on one DRAM, 2 to {MOST_MASTERS}; each computes a share of a layer, or of a "
         "quantised network an image of its own.",
     ),
 ]
@@ -22,8 +22,7 @@ ImageOnEachOption = Annotated[
     typer.Option(
         "--clusters",
         metavar="N",
-        help=f"So many of the cluster on one DRAM, 2 to {MOST_MASTERS}; each runs an image of its own "
-        "at the same time.",
+        help=f"Number of clusters on one DRAM, 2 to {MOST_MASTERS}; each runs an image of its own at the same time.",
     ),
 ]
 PartitionOption = Annotated[

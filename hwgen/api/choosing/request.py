@@ -442,7 +442,7 @@ class _Clock:
         return self._end - monotonic()
 
     def has(self, seconds: float) -> bool:
-        """Whether there are so many left."""
+        """Whether at least this many seconds are left."""
         self._tell()
         return self.left >= max(seconds, 0.0) and self.left > 0
 
@@ -465,7 +465,7 @@ class _Clock:
         return max(self._plans[-4:], default=0.0)
 
     def of_a_run(self, cycles: int) -> float:
-        """Seconds of a run of so many cycles."""
+        """Seconds of a run that takes this number of cycles."""
         return self._slower * (RUN_SECONDS + cycles / RUN_CYCLES_A_SECOND)
 
     @contextmanager

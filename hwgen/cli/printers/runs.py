@@ -71,10 +71,12 @@ def print_run(done: NetworkRun) -> None:
 def _print_programs(done: NetworkRun) -> None:
     if not isinstance(done.plan, ClusterPlan):
         return
+    several = done.clusters > 1
     rows: list[list[object]] = [
         [
             number,
             one.image,
+            *([one.cluster] if several else []),
             len(one.layers),
             one.predicted.bytes,
             one.measured.bytes,
@@ -87,6 +89,7 @@ def _print_programs(done: NetworkRun) -> None:
     columns = [
         "program",
         "image",
+        *(["cluster"] if several else []),
         "layers",
         "bytes predicted",
         "bytes measured",

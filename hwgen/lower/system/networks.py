@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import PAGE_BYTES, WORD_BYTES, burst_window
-from hwgen.arch.cluster import START_AFTER_START, ClusterParameters
+from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Opcode, encode
 from hwgen.arch.descriptor import FIELDS
 from hwgen.arch.dma import CHUNK_BYTES
@@ -24,9 +24,9 @@ from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.forecast import Forecast, forecast_of
 from hwgen.lower.network.program import NetworkProgram, PartTimes, part_times_of
 from hwgen.model.system.cycles import PlayedProgram, play_together
-from hwgen.model.system.times import ClusterTimes
+from hwgen.model.system.times import ClusterTimes, elapsed
 
-__all__ = ["NetworkSystem", "PlacedProgram", "elapsed"]
+__all__ = ["NetworkSystem", "PlacedProgram"]
 
 Words = NDArray[np.uint32]
 _ADDRESS = next(one.word for one in FIELDS if one.name == "dram_address")
@@ -67,7 +67,8 @@ class PlacedProgram:
     @cached_property
     def commands(self) -> tuple[Command, ...]:
         """The commands of the program, with its own addresses in the DRAM."""
-        return tuple(self._moved(one) for one in self.program.commands)
+        commands = self.program.commands
+        return tuple(map(self._moved, commands)) if self.distance else commands
 
     @cached_property
     def words(self) -> Words:
@@ -192,9 +193,3 @@ class NetworkSystem:
         parts, _ = max(times, key=lambda one: one[1].total)
         total = elapsed([one.total for _, one in times])
         return forecast_of(self.plan, self.plan.stretches[stretch], (parts, total))
-
-
-def elapsed(cycles: Sequence[float]) -> float:
-    """Cycles from the first start to the last end, of clusters that are started one after the other and take each
-    so many cycles."""
-    return max(START_AFTER_START * number + one for number, one in enumerate(cycles))

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
-from hwgen.arch.cluster import START_AFTER_START
 from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import aligned, element_type
@@ -22,7 +21,7 @@ from hwgen.lower.system.shares import PARTITIONS, Partition, Share, shares_of
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.dram.counts import DramLayout, DramRegion, returns_sums, tensor_layout
 from hwgen.model.system.cycles import play_together
-from hwgen.model.system.times import ClusterTimes
+from hwgen.model.system.times import ClusterTimes, elapsed
 
 __all__ = ["SystemProgram", "compile_system", "fastest_partition", "system_times"]
 
@@ -192,8 +191,7 @@ def system_times(program: SystemProgram, timing: Dram | None = None) -> SystemTi
     timing = timing or program.programs[0].cluster.dram or Dram()
     played_ones = [played(one) for one in program.programs]
     times = play_together(played_ones, program.programs[0].hardware, timing, clusters=program.clusters)
-    total = max(START_AFTER_START * number + one.total for number, one in enumerate(times))
-    return SystemTimes(total, tuple(times))
+    return SystemTimes(elapsed(one.total for one in times), tuple(times))
 
 
 def fastest_partition(schedule: Schedule, hardware: Hardware | None, clusters: int) -> Partition:

@@ -77,7 +77,7 @@ def _words(move: Descriptor) -> int:
 
 
 def _starts(first: int, outer: tuple[int, int], inner: tuple[int, int]) -> Ints:
-    """The addresses of runs, in order, of which there are so many so far apart."""
+    """The addresses of runs, in order; ``outer``, ``inner`` : a count, and the bytes from one to the next."""
     (rows, down), (columns, across) = outer, inner
     return (first + down * np.arange(rows)[:, None] + across * np.arange(columns)).reshape(-1)
 

@@ -1,9 +1,12 @@
 """What the model of a cluster's program finds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ClusterTimes", "QueueName"]
+from hwgen.arch.cluster import START_AFTER_START
+
+__all__ = ["ClusterTimes", "QueueName", "elapsed"]
 
 QueueName = Literal["load", "compute", "store"]
 
@@ -26,3 +29,9 @@ class ClusterTimes:
     waits: dict[tuple[QueueName, QueueName], float]
     settled: tuple[float, ...] = ()
     busy_before: tuple[dict[QueueName, float], ...] = ()
+
+
+def elapsed(cycles: Iterable[float]) -> float:
+    """Cycles from the first start to the last end of clusters that are started one after the other; ``cycles`` : of
+    each, from its own start on."""
+    return max(START_AFTER_START * number + one for number, one in enumerate(cycles))

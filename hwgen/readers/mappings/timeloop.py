@@ -142,7 +142,7 @@ def _mapping(
 
 
 def _stride(extents: Mapping[str, int], inputs: int) -> int | None:
-    """The stride, along both axes, with which a layer has so many inputs; None where none or several do."""
+    """The stride, along both axes, with which a layer has this number of inputs; None where none or several do."""
     of_a_map, rest = divmod(inputs, extents["c"] * extents[IMAGE])
     if rest or not of_a_map or isqrt(of_a_map) < 1:
         return None
