@@ -13,7 +13,7 @@ PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 # Commands start quickly where Python may keep what it has compiled of hwgen.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test nightly bench size cpu regress regress-model regress-hwce papers synth examples docs figures lint format clean icarus chromium
+.PHONY: demo test nightly bench size cpu regress regress-model regress-hwce papers synth examples docs release figures lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -103,6 +103,21 @@ examples: $(STAMP)
 # The documentation, as a site in build/site that works from disk. Warnings are errors.
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+# What a version is published as, in dist: the wheel, its sources, the documentation that works from disk. The wheel is installed in an
+# empty environment of every Python from 3.11 on that is here, and does the main job there.
+release: docs
+	rm -rf dist build/release
+	$(BIN)/python -m hatchling build -d dist
+	@set -e; for version in 11 12 13 14 15; do \
+	  python=$$(command -v python3.$$version) && $$python -c '' 2>/dev/null || continue; \
+	  echo "the wheel on $$($$python -V)"; \
+	  $$python -m venv build/release/3.$$version; \
+	  build/release/3.$$version/bin/python -m pip install -q dist/hwgen-*.whl; \
+	  (cd build/release/3.$$version && PYTHONPATH= bin/hwgen demo -o demo); \
+	done
+	cd build && ../$(BIN)/python -m zipfile -c ../dist/hwgen-docs-$$(../$(BIN)/hwgen --version | cut -d' ' -f2).zip site
+	@ls -l dist
 
 # The timing diagrams of the documentation, recorded from the gateware, and the picture of README.md; a test says when they are
 # out of date.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hwgen.api.synthesis import synth as synth
     from hwgen.studies.sweep.study import sweep as sweep
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "Difference": "api.results",

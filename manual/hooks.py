@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # MkDocs loads thi
 
 from mkdocs.structure.files import File, Files
 
+from hwgen import __version__
 from manual.inserts import with_inserts
 from manual.pages import generated_pages
 
@@ -15,7 +16,8 @@ __all__ = ["on_config", "on_files", "on_page_markdown"]
 
 
 def on_config(config: Any) -> Any:
-    """Replace the entry ``API: generated`` of the navigation by the generated pages."""
+    """Say the version on every page, and replace the entry ``API: generated`` by the generated pages."""
+    config.site_name = f"{config.site_name} {__version__}"
     api = sorted(name for name in generated_pages() if name.startswith("api/"))
     for entry in config.nav:
         if isinstance(entry, dict) and "API" in entry:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
+from hwgen import __version__
 from hwgen.ir.document import InputError, Name, Value, dump_yaml, json_text, load_yaml, validated, write_atomically
 from hwgen.ir.names import file_names
 from hwgen.tools.output import write_together, writing_into
 
 __all__ = [
-    "CORE_VERSION",
     "EXAMPLE",
     "MANIFEST",
     "Design",
@@ -141,7 +141,6 @@ def _remove(folder: Path, name: str) -> None:
 
 # --- the FuseSoC core, and lint waivers ---
 
-CORE_VERSION = "0.1.0"
 EXAMPLE = "example/"
 """The folder of what tries a block."""
 
@@ -173,7 +172,7 @@ def core_file(block: str, description: str, more: Iterable[str] = ()) -> str:
     sources = [f"{block}.v", *(name for name in more if not name.startswith(EXAMPLE))]
     example = [name for name in more if name.startswith(EXAMPLE)]
     core: dict[str, Any] = {
-        "name": f"hwgen:{block}:{block}:{CORE_VERSION}",
+        "name": f"hwgen:{block}:{block}:{__version__}",
         "description": description,
         "filesets": {
             "rtl": {"files": sources, "file_type": "verilogSource"},

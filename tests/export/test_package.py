@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hwgen import __version__
 from hwgen.export.hwc import files_of
-from hwgen.export.manifest import CORE_VERSION
 from tests.export.test_hwc import PARAMETERS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "integration.md"
@@ -39,7 +39,7 @@ def fusesoc(folder: Path, *lines: str) -> str:
 
 def test_lint(tmp_path: Path) -> None:
     printed = fusesoc(tmp_path, typed("verilator"), typed("--target=lint"))
-    assert CORE_VERSION in printed
+    assert __version__ in printed
     assert "%Warning" not in printed
 
 

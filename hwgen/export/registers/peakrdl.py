@@ -12,8 +12,8 @@ from systemrdl.compiler import RDLCompiler
 from systemrdl.node import AddrmapNode, RegNode
 from systemrdl.rdltypes.user_enum import UserEnum
 
+from hwgen import __version__
 from hwgen.arch.registers.bank import VALUE
-from hwgen.export.manifest import CORE_VERSION
 
 __all__ = ["compiled", "exported_files"]
 
@@ -115,6 +115,6 @@ def _export(top: AddrmapNode, file: Path) -> None:
         case ".md":
             MarkdownExporter().export(top, str(file))
         case ".xml":
-            IPXACTExporter(vendor="hwgen", library=top.inst_name, version=CORE_VERSION).export(top, str(file))
+            IPXACTExporter(vendor="hwgen", library=top.inst_name, version=__version__).export(top, str(file))
         case other:
             raise ValueError(f"{file.name}: nothing exports {other}")
