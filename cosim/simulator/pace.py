@@ -47,7 +47,8 @@ class Forecast:
 
     def __str__(self) -> str:
         builds = f", {_time(self.build)} of it to build a simulator" if self.build else ""
-        return f"{self.cycles / 1e6:,.1f} million cycles: about {_time(self.seconds)}{builds}"
+        cycles = f"{self.cycles / 1e6:,.1f} million" if self.cycles >= 1e6 else f"{self.cycles:,.0f}"
+        return f"{cycles} cycles: about {_time(self.seconds)}{builds}"
 
 
 def hwc_paces(multipliers: int) -> dict[str, Pace]:

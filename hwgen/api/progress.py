@@ -1,5 +1,6 @@
 """What long work is at. Nothing is printed unless somebody listens: a command does, a script may (`progress`)."""
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -74,6 +75,16 @@ _silent = _Silent()
 
 def _heard() -> Listener:
     return _listener.get() or _silent
+
+
+class _Kernels(logging.Handler):
+    """Takes what `hwgen.model.compiled` says to who listens."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _heard().note(record.getMessage())
+
+
+logging.getLogger("hwgen.kernels").addHandler(_Kernels())
 
 
 def note(line: str) -> None:

@@ -112,12 +112,17 @@ class Listening:
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: Sequence[str] = ()
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    wide: Sequence[str | tuple[str, ...]] = (),
 ) -> None:
     """A table on standard output: text left, numbers right with separators.
 
     On a narrow terminal headers and text are wrapped, numbers never; then columns are left out, and named: first
-    those in ``wide``, the last one first, then from the right. ``--wide``, and a pipe, get all of them.
+    those in ``wide``, the last one first, those of a tuple together, then from the right. ``--wide``, and a pipe, get
+    all of them.
     """
     values = [list(row) for row in rows]
     table = [
@@ -181,14 +186,18 @@ def _borders(columns: int) -> int:
     return 3 * columns + 1
 
 
-def _fitting(table: list[_Column], width: int, wide: Sequence[str]) -> list[_Column]:
+def _fitting(table: list[_Column], width: int, wide: Sequence[str | tuple[str, ...]]) -> list[_Column]:
     """The columns that a terminal of this width has room for; the first one always."""
     by_name = {column.name: column for column in table}
-    unwanted = [by_name[name] for name in reversed(wide)]
-    unwanted += [column for column in reversed(table[1:]) if column not in unwanted]
+    unwanted = [
+        [by_name[name] for name in ([names] if isinstance(names, str) else names)] for names in reversed(wide)
+    ]
+    named = [column for columns in unwanted for column in columns]
+    unwanted += [[column] for column in reversed(table[1:]) if column not in named]
     shown = list(table)
     while sum(column.least for column in shown) + _borders(len(shown)) > width and unwanted:
-        shown.remove(unwanted.pop(0))
+        for column in unwanted.pop(0):
+            shown.remove(column)
     return shown
 
 

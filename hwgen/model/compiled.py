@@ -6,6 +6,7 @@ itself runs what it finds, and raises the error of whatever part of it it cannot
 
 import atexit
 import hashlib
+import logging
 import os
 import pickle
 import shutil
@@ -23,6 +24,16 @@ from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
 from numba.core.serialize import dumps
 
 __all__ = ["borrowing", "digest", "inner", "inner_borrowing", "inner_unchecked", "njit"]
+
+
+_log = logging.getLogger("hwgen.kernels")
+"""Hears once in a process that kernels are compiled, which takes up to a minute."""
+_log.setLevel(logging.INFO)
+
+
+@cache
+def _tell_compiling() -> None:
+    _log.info("compiling kernels for this processor, kept for later calls: up to a minute, once")
 
 
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -47,6 +58,7 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
                 self.flush()
             return None
         if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], bytes)):
+            _tell_compiling()
             return None  # none, or of numba alone
         kept, payload = found
         if kept != self._digest(payload):

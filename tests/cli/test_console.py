@@ -20,7 +20,7 @@ def rows(draws: random.Random) -> list[list[object]]:
 
 
 def printed(width: int, shown: list[list[object]], monkeypatch: pytest.MonkeyPatch,
-            capsys: pytest.CaptureFixture[str], wide: list[str]) -> str:  # fmt: skip
+            capsys: pytest.CaptureFixture[str], wide: list[str | tuple[str, ...]]) -> str:  # fmt: skip
     monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, for Rich
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))
@@ -45,6 +45,8 @@ def test_no_number_is_broken(width: int, monkeypatch: pytest.MonkeyPatch, capsys
 def test_what_is_left_out_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(80, rows(random.Random(1)), monkeypatch, capsys, ["operand", "words predicted"])
     assert "Left out, the terminal being narrow: operand, words predicted" in text
+    text = printed(80, rows(random.Random(1)), monkeypatch, capsys, [("words predicted", "words measured")])
+    assert "narrow: words predicted, words measured. --wide" in " ".join(text.split())
     show_wide(True)
     try:
         assert "Left out" not in printed(80, rows(random.Random(1)), monkeypatch, capsys, ["operand"])

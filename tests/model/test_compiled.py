@@ -127,6 +127,28 @@ def test_kept_machine_code_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
     assert call() == ([4, 1, 2], "")
 
 
+HEARD = """
+from types import SimpleNamespace
+from hwgen.api.progress import listening
+
+heard = listening(SimpleNamespace(note=print))
+heard.__enter__()
+"""
+
+
+def test_who_listens_hears_that_kernels_are_compiled_once(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(HEARD + DAMAGED, encoding="utf-8")
+
+    def call() -> list[str]:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+        command = [sys.executable, str(tmp_path / "kernels.py")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        return done.stdout.splitlines()
+
+    assert call() == ["compiling kernels for this processor, kept for later calls: up to a minute, once", "4 0 2"]
+    assert call() == ["4 1 2"]
+
+
 NOWHERE = """
 import os
 from hwgen.model import compiled

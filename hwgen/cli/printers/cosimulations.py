@@ -52,7 +52,7 @@ def print_comparison(results: Sequence[LayerResult]) -> None:
     columns = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted",
                "words measured", "equal"]  # fmt: skip
     title = "Traffic at the shared memory: predicted by the model, measured on the bus"
-    print_table(title, columns, rows, wide=["words predicted", "words measured"])
+    print_table(title, columns, rows, wide=[("words predicted", "words measured")])
 
 
 def _print_levels(results: Sequence[LayerResult]) -> None:

@@ -37,7 +37,8 @@ def print_run(done: NetworkRun) -> None:
     bytes_of = [f"{level} bytes {source}" for level in levels for source in ("predicted", "measured")]
     columns = ["layer", "image", *bytes_of, "cycles predicted", "cycles",
                "MAC utilisation", "counts equal", "output exact"]  # fmt: skip
-    print_table("Layers in the hardware", columns, rows, wide=["image"])
+    wide = [bytes_of[1], "MAC utilisation", bytes_of[0], *bytes_of[2:], "image"]
+    print_table("Layers in the hardware", columns, rows, wide=wide)
     if isinstance(done.plan, ClusterPlan):
         tell_beside({node: layer for stretch in done.plan.stretches for node, layer in pairs_beside(stretch).items()})
     print_cycles_note()
@@ -97,7 +98,8 @@ def _print_programs(done: NetworkRun) -> None:
         "cycles",
         "passed",
     ]
-    print_table("Programs: one start and one interrupt each", columns, rows)
+    wide = ["bytes predicted", "layers", "image"]
+    print_table("Programs: one start and one interrupt each", columns, rows, wide=wide)
     for one in done.programs:
         for failure in one.failures:
             typer.echo(failure)

@@ -149,7 +149,13 @@ def callback_of(entry: Entry) -> Callable[..., Any]:
     ]
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *more])  # type: ignore[attr-defined]
     run.__annotations__ = {**function.__annotations__, **ours}
+    run.__doc__ = _unwrapped(function.__doc__ or "")
     return run
+
+
+def _unwrapped(text: str) -> str:
+    """A docstring with a line for each paragraph, which a terminal of any width wraps by itself."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
 
 
 def _called(entry: Entry) -> TyperCommand:

@@ -56,6 +56,7 @@ def test_what_is_said() -> None:
     one = Forecast("plain", 20, 40, 5.25e7, 2)
     assert str(one) == "52.5 million cycles: about 60 s, 20 s of it to build a simulator"
     assert str(total([one, one])) == "105.0 million cycles: about 2 min, 40 s of it to build a simulator"
+    assert str(Forecast("plain", 0, 1, 7851.4, 1)) == "7,851 cycles: about 1 s"
     assert str(Forecast("plain", 0, 7200, 1e9, 1)) == "1,000.0 million cycles: about 2.0 h"
 
 
