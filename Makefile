@@ -57,6 +57,9 @@ regress: $(STAMP)
 	$(BIN)/hwgen regress-clusters schedules/alexnet_cluster --hardware alexnet_cluster \
 	  --against-one alexnet_3,alexnet_4,alexnet_5 --together alexnet_2,alexnet_3,alexnet_5 -o results/regress
 	$(BIN)/hwgen regress-clusters schedules/alexnet_16bit --hardware alexnet_16bit -o results/regress
+	test -d results/regress/four_hwcs_1KiB || $(BIN)/hwgen schedule stoutchinin_2019 --hardware four_hwcs_1KiB \
+	  -o results/regress/four_hwcs_1KiB
+	$(BIN)/hwgen regress-clusters results/regress/four_hwcs_1KiB --hardware four_hwcs_1KiB -o results/regress
 	$(BIN)/hwgen regress-clusters schedules/four_clusters --hardware four_clusters --clusters 4 -o results/regress/four_clusters
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress
 	$(BIN)/hwgen paper stoutchinin-2019 --rtl --results results/regress -o results/regress/stoutchinin

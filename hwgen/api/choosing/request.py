@@ -23,6 +23,8 @@ from hwgen.api.progress import note, steps
 from hwgen.api.results import Answer, Difference, Figure
 from hwgen.api.running import RunRequest
 from hwgen.api.session import call
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, dump_yaml, json_text, sealed, write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
@@ -65,7 +67,7 @@ class Choice(Answer):
     model, network : its file, and its name.
     budget : what was asked for.
     chosen : the chosen one; None where nothing that was planned does what is asked.
-    nearest : the one of the most images a second.
+    nearest : the one of the most images a second; where all take more energy than asked, the one of the least.
     least : those that no other one undercuts in LUTs and in time, the smallest first.
     plans : what was planned.
     cloud : LUT4 and milliseconds of an image, by the bound, of all there are.
@@ -169,7 +171,12 @@ class Choice(Answer):
     @property
     def limit(self) -> str | None:
         """Why what is asked cannot be had; None where it can."""
-        if self.chosen is not None or self.budget.fps is None:
+        if self.chosen is not None:
+            return None
+        if self.budget.energy is not None and not self.budget.saves(self.nearest):
+            least = self.nearest.energy / 1e6
+            return f"--energy: {self.budget.energy:g} uJ of an image; the least that was found is {least:,.1f}"
+        if self.budget.fps is None:
             return None
         rate = self.nearest.images_a_second(self.budget)
         text = f"--fps: {self.budget.fps:g} images a second; the fastest that was found makes {rate:,.1f}"
@@ -196,6 +203,7 @@ class Choice(Answer):
         """The hardware, and what it makes; or what comes the nearest."""
         one = self.chosen or self.nearest
         area, rate = one.candidate.area, f"{one.images_a_second(self.budget):,.1f} images a second"
+        rate += "" if self.budget.energy is None else f", {one.energy / 1e6:,.1f} uJ each,"
         made = (
             f"{one.candidate.hardware.name}: {rate} at {self.budget.clock(one.candidate):.3g} MHz, "
             f"{area.lut4:,} LUT4 (estimated)"
@@ -208,6 +216,7 @@ class ChooseRequest:
     """A quantised network, a budget, the folder that gets the files, minutes that it takes at most.
 
     No plan, and no run, is begun that will not end in this time, as those before it say, but the first plan.
+    ``dram`` : a hardware file, or a built-in name, whose cluster has the DRAM of all; None: it answers at once.
     ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run. ``synth`` :
     synthesise what is chosen.
     """
@@ -218,6 +227,7 @@ class ChooseRequest:
     minutes: float = MINUTES
     confirm: bool = True
     synth: bool = False
+    dram: str | None = None
     jobs: int | None = None
 
     @call
@@ -225,13 +235,14 @@ class ChooseRequest:
         """Plan the network on what is hoped to be the best until nothing is, or the time is over."""
         clock = _Clock(self.minutes)
         self._check()
+        dram = _dram_of(self.dram)
         claim_folder(self.output)
         note(f"reading {self.model}")
         graph = read_quantised(self.model)
         bound = NetworkBound(graph)
         if not bound.macs:
             raise InputError(f"{self.model}: expected a network of which a cluster runs a node with weights")
-        found = list(candidates(bound))
+        found = list(candidates(bound, dram))
         allowed = [one for one in found if self.budget.allows(one)]
         if not allowed:
             raise InputError(f"{self.model}: {_what_limits(found, self.budget)}")
@@ -239,7 +250,7 @@ class ChooseRequest:
         note(f"planning {graph.name} on clusters, the most promising first")
         with clock.told():
             stopped = self._chosen(selection, clock)
-        best, nearest = selection.best, selection.fastest
+        best, nearest = selection.best, selection.nearest
         if nearest is None:
             reasons = "; ".join(list(dict.fromkeys(selection.refused.values()))[:3])
             raise InputError(f"{self.model}: no cluster that was tried runs the network: {reasons}")
@@ -264,6 +275,7 @@ class ChooseRequest:
             )
         asked = {"--fps": self.budget.fps, "--mhz": self.budget.mhz, "--minutes": self.minutes}
         asked |= {"--luts": self.budget.luts, "--dsps": self.budget.dsps, "--brams": self.budget.brams}
+        asked |= {"--energy": self.budget.energy}
         for option, value in asked.items():
             if value is not None and not 0 < value < inf:
                 raise InputError(f"{option}: expected a number above 0, got {value:g}")
@@ -338,7 +350,7 @@ class ChooseRequest:
         before = selection.best
         selection.add(one, made)
         best = selection.best
-        told = best or selection.fastest
+        told = best or selection.nearest
         if told is not None and told.candidate is not (before and before.candidate):
             rate, area = told.images_a_second(self.budget), told.candidate.area
             note(f"planning; {told.candidate.hardware.name}: {rate:,.1f} images a second, {area.lut4:,} LUT4")
@@ -511,6 +523,16 @@ def planned_on(model: Path, one: Candidate) -> Planned | str:
     )  # fmt: skip
 
 
+def _dram_of(name: str | None) -> dict[str, object] | None:
+    """The DRAM of the cluster in a hardware file, or built-in, as the key ``dram``; None: it answers at once."""
+    if name is None:
+        return None
+    cluster = load_hardware(named_file("hardware", name)).cluster
+    if cluster is None or cluster.dram is None:
+        raise InputError(f"--dram: expected the hardware of a cluster with a DRAM that takes its time, got {name}")
+    return cluster.dram.model_dump(mode="json", exclude_none=True)
+
+
 def _what_limits(found: list[Candidate], budget: Budget) -> str:
     """The option that leaves nothing, with the least that would leave something."""
 
@@ -536,6 +558,8 @@ def choose(
     luts: int | None = None,
     dsps: int | None = None,
     brams: int | None = None,
+    energy: float | None = None,
+    dram: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
     minutes: float = MINUTES,
     confirm: bool = True,
@@ -553,6 +577,8 @@ def choose(
     fps : images a second, at the least.
     mhz : the clock; else of each cluster that which it is estimated to have.
     luts, dsps, brams : LUT4-equivalents, multipliers and block RAMs that it may take, at most.
+    energy : uJ of one image, at most, as `predict` has it.
+    dram : hardware, a file or built-in, whose cluster has the DRAM of all; else it answers at once.
     output : a folder for the files; what is planned is kept there, and a later call goes on with it.
     minutes : what it takes at most: what would end later is not begun, but for the first plan.
     confirm : run the network on what is the best by its plan, in the RTL, until that has been run or the time is
@@ -562,8 +588,9 @@ def choose(
     Raises `InputError` where no cluster fits.
     """
     given = model.given if isinstance(model, Network) else model
-    budget = Budget(fps, mhz, luts, dsps, brams)
+    budget = Budget(fps, mhz, luts, dsps, brams, energy)
     folder = None if output is None else Path(output)
     return ChooseRequest(
-        model=Path(given), budget=budget, output=folder, minutes=minutes, confirm=confirm, synth=synth
-    ).answer()
+        model=Path(given), budget=budget, output=folder, minutes=minutes, confirm=confirm, synth=synth,
+        dram=None if dram is None else str(dram),
+    ).answer()  # fmt: skip

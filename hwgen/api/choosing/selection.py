@@ -10,7 +10,7 @@ the same way from the runs so far; what is the best is run until the best has be
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import log
 from typing import Any
 
@@ -45,6 +45,7 @@ class Budget:
     fps : images a second, at the least.
     mhz : the clock; None: of each hardware that which it is estimated to have.
     luts, dsps, brams : what it may take of an ECP5, at most.
+    energy : uJ of one image, at most, as plans have it.
     """
 
     fps: float | None = None
@@ -52,6 +53,7 @@ class Budget:
     luts: int | None = None
     dsps: int | None = None
     brams: int | None = None
+    energy: float | None = None
 
     def clock(self, one: Candidate) -> float:
         """MHz."""
@@ -63,13 +65,17 @@ class Budget:
         fits = all(most is None or took <= most for most, took in limits)
         return fits and (self.mhz is None or self.mhz <= (one.area.mhz or 0.0))
 
+    def saves(self, one: "Planned") -> bool:
+        """Whether an image takes no more energy than it may."""
+        return self.energy is None or one.energy <= 1e6 * self.energy
+
     def rate(self, one: Candidate, cycles: float) -> float:
         """Images a second."""
         return self.clock(one) * 1e6 / cycles
 
     def document(self) -> dict[str, Any]:
         """Plain data."""
-        return {"fps": self.fps, "mhz": self.mhz, "luts": self.luts, "dsps": self.dsps, "brams": self.brams}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -146,6 +152,7 @@ class Selection:
         waits = [WAITS + WAITS_OF_A_BANK * _hwcs_a_bank(one) for one in candidates]
         self._plans = _Factors(self._places, np.full(len(candidates), log(FIRST_GUESS)))
         self._waits = _Factors(self._places, np.array(waits))
+        self._energies = _Factors(self._places, np.zeros(len(candidates)))
 
     def add(self, candidate: Candidate, found: Planned | str) -> None:
         """Take in a plan, with its run if there was one, or why there is no plan."""
@@ -156,6 +163,8 @@ class Selection:
             return
         self.planned.append(found)
         self._plans.learn(number, found.cycles / candidate.bound)
+        if self._budget.energy is not None:
+            self._energies.learn(number, found.energy / self.planned[0].energy)
         if found.measured is not None:
             self._waits.learn(number, found.measured / found.cycles)
         self._expect()
@@ -172,13 +181,19 @@ class Selection:
         fps = self._budget.fps
         if fps is None:
             return self.fastest
-        enough = [one for one in self.planned if self._rate(one) >= fps]
+        enough = [one for one in self.planned if self._rate(one) >= fps and self._budget.saves(one)]
         return min(enough, key=lambda one: (_luts(one), -self._rate(one)), default=None)
 
     @property
     def fastest(self) -> Planned | None:
-        """The one of the most images a second, whether they are enough or not."""
-        return max(self.planned, key=lambda one: (self._rate(one), -_luts(one)), default=None)
+        """The one of the most images a second, enough or not, of those that take no more energy than asked."""
+        saving = filter(self._budget.saves, self.planned)
+        return max(saving, key=lambda one: (self._rate(one), -_luts(one)), default=None)
+
+    @property
+    def nearest(self) -> Planned | None:
+        """The fastest; where all take more energy than is asked for, the one of the least."""
+        return self.fastest or min(self.planned, key=lambda one: one.energy, default=None)
 
     @property
     def front(self) -> list[Planned]:
@@ -207,7 +222,7 @@ class Selection:
         """The candidate to plan next, which is left no more; None: none is hoped to be better."""
         plans, deviation = self._plans.guess()
         hoped = np.maximum(0.0, plans - HOPE * deviation) + self._guessed_waits()[self._runs]
-        guess = np.where(self._left, self._bounds * np.exp(-hoped), 0.0)
+        guess = np.where(self._left & self._may_save(), self._bounds * np.exp(-hoped), 0.0)
         number = self._fastest(guess) if self._budget.fps is None else self._smallest(guess, self._budget.fps)
         if number is None:
             return None
@@ -236,6 +251,13 @@ class Selection:
         if len(hoped):
             return int(hoped[np.lexsort((-guess[hoped], self._luts[hoped]))[0]])
         return self._fastest(guess) if best is None else None
+
+    def _may_save(self) -> NDArray[np.bool_]:
+        """The candidates that may be hoped to take no more energy than is asked for."""
+        if self._budget.energy is None or not self.planned:
+            return np.ones(len(self._candidates), np.bool_)
+        energies, deviation = self._energies.guess()
+        return energies - HOPE * deviation <= log(1e6 * self._budget.energy / self.planned[0].energy)
 
     def _guessed_waits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """About what waits take of runs, as logarithms, and what they are hoped to take."""

@@ -1,8 +1,9 @@
 """Clusters to choose from: lanes, HWCs, buffers, shared memory, vector unit; their area and a bound of cycles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from hwgen.arch.hardware_file import read_hardware_data
 from hwgen.ir.document import InputError
@@ -48,17 +49,27 @@ class Candidate:
     place: tuple[int, ...]
 
 
-def candidates(bound: NetworkBound) -> Iterator[Candidate]:
-    """All clusters of the space that can be built, with a vector unit if the network has something for it."""
+def candidates(bound: NetworkBound, dram: Mapping[str, object] | None = None) -> Iterator[Candidate]:
+    """All clusters of the space that can be built, with a vector unit if the network has something for it.
+
+    ``dram`` : the key ``dram`` of a cluster in a hardware file; None: the DRAM answers at once.
+    """
     elements = ELEMENTS if bound.has_vector_nodes else (0,)
     axes = (LANES, HWCS, TCDM, BANKS, elements, BUFFERS, PORTS, AXI_BITS)
     for place in product(*(range(len(axis)) for axis in axes)):
         lanes, hwcs, tcdm, banks, unit, buffers, ports, axi = place
         if LANES[lanes][0] * LANES[lanes][1] * HWCS[hwcs] > MOST_MULTIPLIERS:
             continue
-        cluster = {"hwcs": HWCS[hwcs], "tcdm": TCDM[tcdm], "banks": BANKS[banks], "axi_bits": AXI_BITS[axi]}
+        cluster: dict[str, Any] = {
+            "hwcs": HWCS[hwcs],
+            "tcdm": TCDM[tcdm],
+            "banks": BANKS[banks],
+            "axi_bits": AXI_BITS[axi],
+        }
         if elements[unit]:
             cluster |= {"vector": True, "vector_elements": elements[unit]}
+        if dram is not None:
+            cluster["dram"] = dram
         try:
             hardware = read_hardware_data(_keys(*LANES[lanes], BUFFERS[buffers], PORTS[ports], cluster), "candidate")
             yield Candidate(hardware, estimated_area(hardware), bound.cycles(hardware), place)
@@ -67,7 +78,7 @@ def candidates(bound: NetworkBound) -> Iterator[Candidate]:
 
 
 def _keys(
-    m: int, c: int, buffers: dict[str, int], ports: dict[str, int], cluster: dict[str, int]
+    m: int, c: int, buffers: dict[str, int], ports: dict[str, int], cluster: dict[str, Any]
 ) -> dict[str, object]:
     """The keys of a hardware file; memories that the lanes need larger are larger."""
     sizes = {"I": max(buffers["I"], 16 * c), "W": max(buffers["W"], 4 * m * c), "O": max(buffers["O"], 64 * m)}

@@ -8,6 +8,7 @@ import typer
 from hwgen.api.choosing.request import MINUTES, ChooseRequest
 from hwgen.api.choosing.selection import Budget
 from hwgen.cli.console import Json, print_json
+from hwgen.cli.jobs import hardware_names
 from hwgen.cli.printers.choices import print_choice
 
 __all__ = ["choose"]
@@ -20,6 +21,16 @@ Clock = Annotated[
 Luts = Annotated[int | None, typer.Option("--luts", help="LUT4-equivalents that it may take, at most.")]
 Dsps = Annotated[int | None, typer.Option("--dsps", help="Multipliers of 18 x 18 bits, at most.")]
 Brams = Annotated[int | None, typer.Option("--brams", help="Block RAMs of 18 Kibit, at most.")]
+Energy = Annotated[float | None, typer.Option("--energy", metavar="UJ", help="Microjoules of an image, at most.")]
+Dram = Annotated[
+    str | None,
+    typer.Option(
+        "--dram",
+        metavar="FILE",
+        help="The DRAM of the cluster in this hardware file or built-in; without, it answers at once.",
+        autocompletion=hardware_names,
+    ),
+]
 Confirm = Annotated[
     bool, typer.Option(help="Run the network in the RTL on what is the best by its plan, until that has been run.")
 ]
@@ -44,6 +55,8 @@ def choose(
     luts: Luts = None,
     dsps: Dsps = None,
     brams: Brams = None,
+    energy: Energy = None,
+    dram: Dram = None,
     minutes: Minutes = MINUTES,
     confirm: Confirm = True,
     synth: Synth = False,
@@ -58,9 +71,9 @@ def choose(
     estimates. The exit status is 1 where nothing reaches --fps, and where what is chosen does not do, synthesised,
     what is asked.
     """
-    budget = Budget(fps, mhz, luts, dsps, brams)
+    budget = Budget(fps, mhz, luts, dsps, brams, energy)
     found = ChooseRequest(
-        model=model, budget=budget, output=output, minutes=minutes, confirm=confirm, synth=synth
+        model=model, budget=budget, output=output, minutes=minutes, confirm=confirm, synth=synth, dram=dram
     ).answer()
     if as_json:
         print_json(found.document())

@@ -22,7 +22,14 @@ from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.papers.answer import answer
 from hwgen.papers.kept import command_text
 from hwgen.papers.stoutchinin.claims import claims
-from hwgen.papers.stoutchinin.cluster import ON_CLUSTERS, RowOnCluster, cluster_claims, cluster_csv, cluster_lines
+from hwgen.papers.stoutchinin.cluster import (
+    FOR_ALL_LAYERS,
+    ON_CLUSTERS,
+    RowOnCluster,
+    cluster_claims,
+    cluster_csv,
+    cluster_lines,
+)
 from hwgen.papers.stoutchinin.documents import Found, readme, tables
 from hwgen.papers.stoutchinin.loop_orders import Tiles, order_quality, order_summaries, order_traffic
 from hwgen.papers.stoutchinin.measured import (
@@ -160,7 +167,7 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
     wrong = [f"{name}: {failure}" for ran in found.values() for name, result in ran.items()
              for failure in result["failures"]]  # fmt: skip
     wrong += [
-        f"{row.layer}, {row.bits} bits, on the cluster: not as predicted" for row in on_clusters if not row.equal
+        f"{row.layer}, {row.bits} bits, on {row.cluster}: not as predicted" for row in on_clusters if not row.equal
     ]
     data = {
         "rows": [{**asdict(row), "ratio_32": row.ratio_32, "ratio_16": row.ratio_16} for row in rows],
@@ -176,11 +183,15 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
 
 
 def _on_clusters(layers: Sequence[Layer], results: Path) -> list[RowOnCluster]:
-    """Those of the layers that ``hwgen regress-clusters`` has left in the folder, of each width."""
+    """Those of the layers that ``hwgen regress-clusters`` has left in the folder, by cluster."""
     rows = []
-    for bits, name in ON_CLUSTERS.items():
+    for name, bits in ON_CLUSTERS.items():
+        searched = results / FOR_ALL_LAYERS
+        if name == FOR_ALL_LAYERS and not searched.is_dir():
+            continue
         hardware = load_hardware(named_file("hardware", name))
-        schedules = [file.schedule for file in load_schedules([name], hardware)]
+        place = str(searched) if name == FOR_ALL_LAYERS else name
+        schedules = [file.schedule for file in load_schedules([place], hardware)]
         chosen = [schedule for schedule in schedules if schedule.layer in layers]
         # The cases of the regression begin with the schedules as they are.
         cases = regression_cases(chosen, hardware)[: len(chosen)] if chosen else []
@@ -189,7 +200,7 @@ def _on_clusters(layers: Sequence[Layer], results: Path) -> list[RowOnCluster]:
                 layer, lanes = schedule.layer, schedule.lanes.product
                 equal = found["equal"] and found["output_exact"] and not found["failures"]
                 cycles = found["cycles"]["measured"]
-                rows.append(RowOnCluster(bits, layer.name, found["hwcs"], lanes, layer.macs, cycles, equal))
+                rows.append(RowOnCluster(name, bits, layer.name, found["hwcs"], lanes, layer.macs, cycles, equal))
     return rows
 
 

@@ -118,6 +118,36 @@ def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypat
         run("choose", model, "--mhz", 50, "--no-confirm", "-o", folder)
 
 
+def test_energy_and_the_dram(run: Run, model: Path, tmp_path: Path) -> None:
+    energies = sorted(
+        hwgen.forecast(model, one.hardware, resident=True).machines[0].energy
+        for one in candidates(NetworkBound(read_quantised(model)))
+    )
+    limit = energies[3] / 1e6 + 1e-6
+    found = hwgen.choose(model, mhz=50, energy=limit, confirm=False)
+    assert found.best is not None
+    assert found.best.energy <= 1e6 * limit
+    assert found.to_dict()["asked"]["energy"] == limit
+    assert " uJ each, at 50 MHz" in found.summary()
+
+    answer = run("choose", model, "--energy", 1e-3, "--no-confirm", "--json")
+    assert answer.status == 1
+    assert answer.json["limit"].startswith("--energy: 0.001 uJ of an image; the least that was found is ")
+
+    folder = tmp_path / "chosen"
+    slow = run("choose", model, "--dram", "cluster_64_ddr3", "--no-confirm", "-o", folder, "--json").json["best"]
+    own, given = hwgen.hardware(folder / "chosen.yaml").cluster, hwgen.hardware("cluster_64_ddr3").cluster
+    assert own is not None
+    assert given is not None
+    assert own.dram == given.dram
+    (told,) = run("predict", model, "--hardware", folder / "chosen.yaml", "--resident", "--json").json["networks"]
+    assert told["cycles"] == slow["cycles"]
+    for name in ("hwc_16", "cluster_64"):
+        expected = "expected the hardware of a cluster with a DRAM that takes its time"
+        refused(run("choose", model, "--dram", name), f"--dram: {expected}, got {name}")
+    refused(run("choose", model, "--energy", 0), "--energy: expected a number above 0, got 0")
+
+
 def test_what_is_too_much_is_said(run: Run, model: Path, tmp_path: Path) -> None:
     answer = run("choose", model, "--mhz", 50, "--fps", 1e7, "--no-confirm", "-o", tmp_path / "chosen")
     assert answer.status == 1

@@ -17,7 +17,8 @@ AXES = (5, 3, 4, 4, 2, 2)
 
 def space(rng: Random) -> list[Planned]:
     """All candidates with what their plans would take: the bound, and more where there is less of something."""
-    made = []
+    made, prices = [], Random(f"energy {rng.getstate()[1][:3]}")
+    pj = [[prices.uniform(1, 1.4) for _ in range(size)] for size in AXES]
     more = [sorted((rng.uniform(1, 1.5) for _ in range(size)), reverse=True) for size in AXES]
     luts = [sorted(rng.uniform(2_000, 20_000) for _ in range(size)) for size in AXES]
     faster = [sorted(rng.uniform(1, 4) for _ in range(size)) for size in AXES[:2]]
@@ -26,7 +27,8 @@ def space(rng: Random) -> list[Planned]:
         area = EstimatedArea(round(sum(axis[at] for axis, at in zip(luts, place, strict=True))), 0, place[0], 0, 90.0)
         one = Candidate(Hardware(name=f"number{number}"), area, bound, place)
         slower = prod(axis[at] for axis, at in zip(more, place, strict=True)) * rng.uniform(1, 1.02)
-        made.append(Planned(one, round(bound * slower), 0, 0.0, 0))
+        energy = 1e8 * prod(axis[at] for axis, at in zip(pj, place, strict=True)) * prices.uniform(1, 1.02)
+        made.append(Planned(one, round(bound * slower), 0, energy, 0))
     return made
 
 
@@ -70,6 +72,35 @@ def test_the_smallest_that_is_fast_enough(seed: int) -> None:
     assert found is not None
     assert found.candidate.hardware.name in {one.candidate.hardware.name for one in enough}
     assert found.candidate.area.lut4 <= 1.02 * min(one.candidate.area.lut4 for one in enough)
+
+
+@pytest.mark.usefixtures("no_waits")
+@pytest.mark.parametrize("fps", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_energy_is_a_limit(seed: int, fps: bool) -> None:
+    known = space(Random(seed))
+    by_energy = sorted(known, key=lambda one: one.energy)
+    limit = by_energy[len(known) // 4].energy / 1e6
+    rates = sorted(one.images_a_second(Budget()) for one in by_energy[: len(known) // 4])
+    budget = Budget(fps=rates[len(rates) // 2] if fps else None, energy=limit)
+    found = searched(known, budget)
+    saving = [one for one in known if budget.saves(one) and one.images_a_second(budget) >= (budget.fps or 0)]
+    assert found.best is not None
+    assert found.best.energy <= 1e6 * limit
+    assert len(found.planned) <= len(known) / 4
+    if fps:
+        assert found.best.candidate.area.lut4 <= 1.03 * min(one.candidate.area.lut4 for one in saving)
+    else:
+        assert found.best.images_a_second(budget) >= 0.97 * max(one.images_a_second(budget) for one in saving)
+
+
+@pytest.mark.usefixtures("no_waits")
+def test_where_all_take_more_energy_the_least_is_named() -> None:
+    known = space(Random(3))
+    found = searched(known, Budget(energy=min(one.energy for one in known) / 2e6))
+    assert found.best is None
+    assert found.nearest is not None
+    assert found.nearest.energy == min(one.energy for one in found.planned)
 
 
 WAITS = (1.6, 1.25, 1.08, 1.04)

@@ -1,5 +1,6 @@
 """Fig. 10 and the cluster from the RTL: arithmetic by hand, and the command on a small set that is simulated."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,11 @@ import hwgen.papers.stoutchinin.command as command
 import hwgen.studies.regress.cluster as clusters
 from hwgen.api.schedule_files import load_schedules
 from hwgen.arch.hardware_file import load_hardware
-from hwgen.ir.builtin import named_file
+from hwgen.ir.builtin import builtin_schedules, named_file
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.document import sealed, unsealed
 from hwgen.model.nest.one_level import predict
-from hwgen.papers.stoutchinin.cluster import RowOnCluster, cluster_claims, cluster_csv, cluster_lines
+from hwgen.papers.stoutchinin.cluster import FOR_ALL_LAYERS, RowOnCluster, cluster_claims, cluster_csv, cluster_lines
 from hwgen.papers.stoutchinin.measured import (
     NO_BAR,
     MeasuredEngines,
@@ -31,9 +32,9 @@ from hwgen.studies.regress.published_nests import hwce
 from tests.cli.command_line import Run, refused
 from tests.studies.regress.test_hwc import ROWS
 
-NARROW = RowOnCluster(8, "a", 4, 16, 640_000, 12_500, equal=True)
+NARROW = RowOnCluster("alexnet_cluster", 8, "a", 4, 16, 640_000, 12_500, equal=True)
 """51.2 multiply-accumulates in a cycle, of 64."""
-WIDE = replace(NARROW, bits=16, lanes=8, cycles=25_000)
+WIDE = replace(NARROW, cluster="alexnet_16bit", bits=16, lanes=8, cycles=25_000)
 
 
 def row(name: str, **changes: object) -> MeasuredEngines:
@@ -127,7 +128,7 @@ def test_claims_on_runs_are_judged_by_hand() -> None:
 def test_rates_are_cycles_at_the_clock_of_the_paper() -> None:
     assert (NARROW.utilisation, NARROW.rate) == (0.8, pytest.approx(25.6))
     assert (WIDE.utilisation, WIDE.rate) == (0.8, pytest.approx(12.8))
-    assert cluster_csv([NARROW]).splitlines()[1] == "8,a,4,16,640000,12500,yes,0.8,25.6"
+    assert cluster_csv([NARROW]).splitlines()[1] == "alexnet_cluster,8,a,4,16,640000,12500,yes,0.8,25.6"
 
 
 def test_verdicts_by_hand() -> None:
@@ -147,15 +148,17 @@ def test_verdicts_by_hand() -> None:
     assert cluster_claims([NARROW, replace(WIDE, equal=False)])[0].verdict == "not reproduced"
     assert cluster_claims([NARROW, replace(WIDE, lanes=4)])[0].verdict == "not reproduced"
     assert cluster_claims([]) == []
+    everywhere = [NARROW, *[replace(NARROW, cluster=FOR_ALL_LAYERS)] * 68]
+    assert [claim.verdict for claim in cluster_claims(everywhere)[3::2]] == ["not judged", "reproduced"]
 
 
 def test_the_table_has_all_rows_and_the_paper() -> None:
     slow = replace(NARROW, layer="b", cycles=20_000, equal=False)
     lines = cluster_lines([NARROW, slow, WIDE])
-    assert "| 8 | a | 12,500 | 0.800 | 51.2 | 25.6 | as predicted, exact |" in lines
-    assert "| 8 | all 2 | 32,500 | 0.615 | 39.4 | 19.7 | DIFFERENT |" in lines
-    assert "| 8 | the paper, mean of its layers | | 0.80 | of 64 | 25.6 of 32 | |" in lines
-    assert "| 16 | all 1 | 25,000 | 0.800 | 25.6 | 12.8 | as predicted, exact |" in lines
+    assert "| alexnet_cluster | 8 | a | 12,500 | 0.800 | 51.2 | 25.6 | as predicted, exact |" in lines
+    assert "| alexnet_cluster | 8 | all 2 | 32,500 | 0.615 | 39.4 | 19.7 | DIFFERENT |" in lines
+    assert "| the paper's, mean of its layers | 8 | | | 0.80 | of 64 | 25.6 of 32 | |" in lines
+    assert "| alexnet_16bit | 16 | all 1 | 25,000 | 0.800 | 25.6 | 12.8 | as predicted, exact |" in lines
 
 
 def test_what_is_kept_is_found_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,9 +175,15 @@ def test_what_is_kept_is_found_and_nothing_else(tmp_path: Path, monkeypatch: pyt
     lines = [{"key": key, "status": "done", "value": entry} for key in ("of another state", case.key)]
     (tmp_path / LEDGER).write_text("".join(sealed(line, indent=None) for line in lines), encoding="utf-8")
     assert command._on_clusters(layers, tmp_path) == [
-        RowOnCluster(16, "alexnet_5", 4, 8, schedule.layer.macs, 5_000_000, equal=True)
+        RowOnCluster("alexnet_16bit", 16, "alexnet_5", 4, 8, schedule.layer.macs, 5_000_000, equal=True)
     ]
     assert command._on_clusters(layers[-1:], tmp_path) == []
+    # Where schedules were searched, they lie beside the results.
+    monkeypatch.setattr(command, "ON_CLUSTERS", {"alexnet_16bit": 16})
+    monkeypatch.setattr(command, "FOR_ALL_LAYERS", "alexnet_16bit")
+    assert command._on_clusters(layers, tmp_path) == []
+    shutil.copytree(builtin_schedules()["alexnet_16bit"], tmp_path / "alexnet_16bit")
+    assert [row.layer for row in command._on_clusters(layers, tmp_path)] == ["alexnet_5"]
     assert kept_results([replace(case, stalls=True)], tmp_path) == [None]
 
 
