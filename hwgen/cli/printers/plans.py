@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from math import ceil
 from typing import Any
 
 import typer
@@ -152,7 +153,7 @@ def _row(layer: Layer, found: ClusterResult, *, timed: bool) -> list[object]:
         *(
             []
             if found.objective == "dram-bytes"
-            else [round(found.value), found.bound]
+            else [round(found.value), None if found.bound is None else ceil(found.bound)]
             if found.objective == CYCLES
             else [found.value]
         ),
