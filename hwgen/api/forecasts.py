@@ -189,7 +189,7 @@ class ForecastRequest:
             plan = plan_on(graph, machine, step, resident=resident and not alone, clusters=clusters)
         if not plan.layers:
             reasons = "; ".join(dict.fromkeys(plan.refused.values())) or "no node has weights"
-            raise InputError(f"hardware {machine.name}: no node of the network runs on it: {reasons}")
+            raise InputError(f"{machine.titled}: no node of the network runs on it: {reasons}")
         place = placement(graph, plan, machine)
         nodes = [node for node in place.host(graph) if not isinstance(node, View)]
         if isinstance(plan, ClusterPlan):

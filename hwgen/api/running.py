@@ -206,8 +206,6 @@ class RunRequest:
         model = Path(self.model)
         note(f"reading {model}")
         graph = read_quantised(model)
-        if self.hardware is None:
-            tell_default()
         if graph.together:
             note(f"the first axis is no batch of images: {graph.together}")
         if files:
@@ -242,6 +240,8 @@ class RunRequest:
     ) -> NetworkRun:
         machine, resident, clusters = on
         count = checked_inputs(graph, arrays, where)
+        if self.hardware is None:
+            tell_default()
         with steps(len(weighted(graph)), "scheduling") as step:
             plan = plan_on(graph, machine, step, resident=resident, clusters=clusters)
         if not plan.layers:

@@ -256,7 +256,7 @@ class SynthRequest:
         if free:
             sizes = f"{hwc.input_bytes}, {hwc.weight_bytes} and {hwc.output_bytes} bytes for I, W and O"
             assumed = {"lanes": str(hwc.lanes), "buffers": sizes, "order": " ".join(hwc.loops)}
-            remark(f"hardware {given.name}: assumed, as it leaves them to schedules: "
+            remark(f"{given.titled}: assumed, as it leaves them to schedules: "
                    + "; ".join(f"{name}: {assumed[name]}" for name in free))  # fmt: skip
         return cluster_of(given, hwc) if self.blocks and given.cluster is not None else hwc
 

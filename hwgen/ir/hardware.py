@@ -380,8 +380,13 @@ class Hardware(Stated):
         if self.lanes is None and self.cluster is not None:
             return ALONG_ROWS
         if self.lanes is None:
-            raise InputError(f"hardware {self.name}: lanes: expected a shape, such as {{x: 16}}")
+            raise InputError(f"{self.titled}: lanes: expected a shape, such as {{x: 16}}")
         return self.lanes
+
+    @property
+    def titled(self) -> str:
+        """What messages call it: without a name of its own just hardware."""
+        return "hardware" if self.name == type(self).model_fields["name"].default else f"hardware {self.name}"
 
     def as_data(self) -> dict[str, Any]:
         """Plain data in the file format."""

@@ -105,7 +105,7 @@ def _memories(layer: Layer, hardware: Hardware, lanes: Lanes, bits: Bits) -> str
             if need > hardware.buffers[array]:
                 return (
                     f"{layer.name}: {array}: no schedule fits: the smallest tile needs {need} bytes with lanes "
-                    f"{lanes}, hardware {hardware.name} has {hardware.buffers[array]}"
+                    f"{lanes}, {hardware.titled} has {hardware.buffers[array]}"
                 )
         return None
     together = sum(needs.values())

@@ -161,9 +161,7 @@ class BufferPlan(Plan):
         )
 
     def _remarks(self, result: Result) -> list[str]:
-        runs_on = (
-            f"hardware {self.runs_on[0].name}" if self.runs_on else "the pure model: no lanes, exact buffer need"
-        )
+        runs_on = self.runs_on[0].titled if self.runs_on else "the pure model: no lanes, exact buffer need"
         least = HWC_OBJECTIVES.get(self.objective)
         near = f"{self.aim[0].upper()}{self.aim[1:]} found near the least traffic"
         what = near if least is None else f"Least {least.title}"

@@ -31,18 +31,16 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
     need = allocation(schedule)
     lanes, operand_bits = _datapath(schedule, hardware)
     if hardware is not None and hardware.order is not None and hardware.order not in orders:
-        raise InputError(f"{where}: nest: expected the loop order and markers of hardware {hardware.name}")
+        raise InputError(f"{where}: nest: expected the loop order and markers of {hardware.titled}")
     try:
         check_lanes(lanes)
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
     if hardware is not None and schedule.ports != hardware.ports:
-        raise InputError(
-            f"{where}: ports: expected {hardware.ports} of hardware {hardware.name}, got {schedule.ports}"
-        )
+        raise InputError(f"{where}: ports: expected {hardware.ports} of {hardware.titled}, got {schedule.ports}")
     if hardware is not None and schedule.requantisation != hardware.requantisation:
         raise InputError(
-            f"{where}: requantisation: expected {hardware.requantisation} of hardware {hardware.name}, "
+            f"{where}: requantisation: expected {hardware.requantisation} of {hardware.titled}, "
             f"got {schedule.requantisation}"
         )
     units = memory_units(lanes, operand_bits, schedule.ports)
@@ -51,14 +49,11 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         for array in ARRAYS:
             if need[array] > hardware.buffers[array]:
                 raise InputError(
-                    f"{where}: {array} needs {need[array]} bytes, "
-                    f"hardware {hardware.name} has {hardware.buffers[array]}"
+                    f"{where}: {array} needs {need[array]} bytes, {hardware.titled} has {hardware.buffers[array]}"
                 )
         buffers = dict(hardware.buffers)
     elif hardware is not None and sum(buffers.values()) > hardware.budget:
-        raise InputError(
-            f"{where}: needs {sum(buffers.values())} bytes, hardware {hardware.name} has {hardware.budget}"
-        )
+        raise InputError(f"{where}: needs {sum(buffers.values())} bytes, {hardware.titled} has {hardware.budget}")
     elif hardware is not None:
         inputs, weights, outputs = (buffers[array] for array in ARRAYS)
         buffers = roomy((inputs, weights, outputs), hardware.budget, units)
@@ -139,11 +134,11 @@ def _datapath(schedule: Schedule, hardware: Hardware | None) -> tuple[Lanes, int
         return (schedule.lanes.doubled(), WIDE) if wide else (schedule.lanes, NARROW)
     where = schedule.layer.name
     if hardware.operand_bits < schedule.bits.I:
-        raise InputError(f"{where}: bits: hardware {hardware.name} computes with {hardware.operand_bits} bits")
+        raise InputError(f"{where}: bits: {hardware.titled} computes with {hardware.operand_bits} bits")
     lanes = hardware.lanes
     if lanes is None:
         lanes = schedule.lanes.doubled() if wide else schedule.lanes
     expected = lanes.halved() if wide else lanes
     if schedule.lanes != expected:
-        raise InputError(f"{where}: lanes: expected {expected} of hardware {hardware.name}, got {schedule.lanes}")
+        raise InputError(f"{where}: lanes: expected {expected} of {hardware.titled}, got {schedule.lanes}")
     return lanes, hardware.operand_bits

@@ -225,7 +225,7 @@ def _tabulated(graph: Graph, hardware: Hardware) -> tuple[Graph, Mapping[str, tu
 
 
 def _require_one_cluster(hardware: Hardware) -> None:
-    where = f"hardware {hardware.name}"
+    where = hardware.titled
     if hardware.requantisation != "scaled":
         raise InputError(f"{where}: requantisation: expected scaled, as quantised networks need, got shift")
     for key in ("lanes", "order", "buffers"):

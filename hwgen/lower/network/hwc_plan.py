@@ -65,7 +65,7 @@ def plan_network(graph: Graph, hardware: Hardware, progress: Callable[[], None] 
 
 
 def _require_one_hwc(hardware: Hardware) -> None:
-    where = f"hardware {hardware.name}"
+    where = hardware.titled
     if hardware.cluster is not None:
         raise InputError(f"{where}: cluster: networks run on one HWC: expected none")
     if hardware.requantisation != "scaled":

@@ -147,7 +147,7 @@ def _joined(hardware: Hardware | None, part: Schedule, found: Sequence[HwcParame
     if sum(buffers.values()) > hardware.budget:
         raise InputError(
             f"{part.layer.name}: partition: the shares together need buffers of {sum(buffers.values())} bytes, "
-            f"hardware {hardware.name} has {hardware.budget}"
+            f"{hardware.titled} has {hardware.budget}"
         )
     return hardware.model_copy(update=update)
 

@@ -79,21 +79,21 @@ def hwc_of(
             setting_bits=tuple(sorted((hardware.setting_bits or {}).items())),
         )
     except ParameterError as error:
-        raise InputError(f"hardware {hardware.name}: {error}") from None
+        raise InputError(f"{hardware.titled}: {error}") from None
 
 
 def cluster_of(hardware: Hardware, hwc: HwcParameters) -> ClusterParameters:
     """The cluster of a hardware file, of such HWCs; raises `InputError`."""
     one = hardware.cluster
     if one is None:
-        raise InputError(f"hardware {hardware.name}: expected a cluster")
+        raise InputError(f"{hardware.titled}: expected a cluster")
     try:
         return ClusterParameters(
             hwc, one.hwcs, one.tcdm, one.banks, one.axi_bits, one.multicast,
             vector=one.vector, vector_elements=one.vector_elements,
         )  # fmt: skip
     except ParameterError as error:
-        raise InputError(f"hardware {hardware.name}: {error}") from None
+        raise InputError(f"{hardware.titled}: {error}") from None
 
 
 def _with_output_at_reduction(order: Order) -> tuple[tuple[Dim, ...], dict[ArrayName, int]]:

@@ -51,7 +51,7 @@ def search_lanes(
     shapes: Sequence[Lanes], hardware: Hardware, find: Callable[[Hardware], SharedCluster]
 ) -> SharedCluster:
     """The best of what ``find`` finds with each of the shapes; raises `InputError` if it finds nothing."""
-    best, refusal, searched = None, InputError(f"hardware {hardware.name}: no shape of the lanes"), []
+    best, refusal, searched = None, InputError(f"{hardware.titled}: no shape of the lanes"), []
     for lanes in shapes:
         try:
             found = find(hardware.model_copy(update={"lanes": lanes}))

@@ -151,12 +151,16 @@ def test_bad_input(run: Run, tmp_path: Path, hardware: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((1, 2, 5, 7), np.float32))
     wrong = run("run", model, "--hardware", hardware, "--input", tmp_path / "x.npy", *rest)
     refused(wrong, "x.npy: input x: expected float32 of 1x2x5x6, got float32 of 1x2x5x7")
+    for file, what in (("x.npy", "x.npy: input x: expected float32"), ("none.npy", "none.npy: cannot be read")):
+        refused(run("run", model, "--input", tmp_path / file, *rest), what)  # nor is the default cluster told
     refused(run("run", model, "--hardware", hardware, *rest), "--input, --seed: expected one of them")
     draft = Draft([1, 2, 5, 6])
     floats = draft.write(tmp_path / "floats.onnx", draft.node("Relu", "x"), [1, 2, 5, 6])
     refused(run("run", floats, "--hardware", hardware, "--seed", "1", *rest), "floats.onnx")
     shifting = saved(tmp_path)
     refused(run("run", model, "--hardware", shifting, "--seed", "1", *rest), "requantisation: expected scaled")
+    nameless = saved(tmp_path, name="hardware")
+    refused(run("run", model, "--hardware", nameless, "--seed", "1", *rest), "hwgen: hardware: requantisation")
     free = saved(tmp_path, requantisation="scaled", order=None)
     refused(run("run", model, "--hardware", free, "--seed", "1", *rest), "order: expected them given")
     refused(run("run", model, "--hardware", "cluster", "--seed", "1", *rest), "requantisation: expected scaled")

@@ -51,8 +51,8 @@ class SweepResults:
 def load_results(path: Path) -> SweepResults:
     """Read a sweep's folder, or that of a file in it; `InputError` names what cannot be read."""
     folder = path.parent if path.is_file() else path
-    if not folder.is_dir():
-        raise InputError(f"{path}: expected the folder of a sweep")
+    if not (folder / "schema.json").is_file():
+        raise InputError(f"{path}: expected the folder that hwgen sweep wrote, found no schema.json")
     schema, provenance = (_document(folder / f"{name}.json") for name in ("schema", "provenance"))
     if schema.get("kind") != "sweep" or schema.get("format") not in range(BEFORE_OBJECTIVES, FORMAT + 1):
         raise InputError(f"{folder / 'schema.json'}: expected kind sweep, format {FORMAT}")

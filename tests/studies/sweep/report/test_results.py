@@ -42,8 +42,10 @@ def test_unreadable_results_are_refused(run: Run, tmp_path: Path) -> None:
         (folder / name).write_text(change(text), encoding="utf-8")
         return ("report", folder, "-o", tmp_path / "page")
 
-    refused(run("report", tmp_path / "none", "-o", tmp_path / "page"), "none: expected the folder of a sweep")
-    refused(run("report", tmp_path, "-o", tmp_path / "page"), "schema.json: cannot be read: No such file")
+    refused(
+        run("report", tmp_path / "none", "-o", tmp_path / "page"), "none: expected the folder that hwgen sweep wrote"
+    )
+    refused(run("report", tmp_path, "-o", tmp_path / "page"), f"{tmp_path}: expected the folder", "no schema.json")
     refused(run(*broken("schema.json", lambda text: text[:-9])), "schema.json: expected a JSON document")
     refused(run(*broken("schema.json", lambda text: text.replace('"sweep"', '"else"'))), "expected kind sweep")
     refused(run(*broken("results.csv", lambda text: text[9:])), "results.csv: expected the columns of schema.json")
