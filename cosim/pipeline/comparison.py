@@ -137,6 +137,12 @@ class StackRun:
         return self.played.cycles
 
     @property
+    def bias_bytes(self) -> int:
+        """Predicted bytes of biases; where sums are scaled, of the records that have them."""
+        words = (self.parameters.memory_words(index) for index in range(len(self.parameters.stages)))
+        return sum(one["bias"].words * one["bias"].bytes for one in words if "bias" in one)
+
+    @property
     def cycle_limit(self) -> int:
         """Cycles after which the run is stopped: far more than stages and streams take."""
         return 100_000 + 20 * (self.program.cycles + self.images.memory.size) * 256 // (256 - self.stall_rate)
@@ -154,7 +160,7 @@ class StackResult:
     Members
     -------
     measured : bytes that crossed the streams, by kind.
-    bias : bytes of biases, which are counted apart.
+    bias : bytes of biases, which are counted apart; with multipliers and shifts where sums are scaled.
     output_exact : all maps that the stack writes equal the reference.
     failures : one line for each thing that is wrong.
     """
@@ -249,6 +255,8 @@ def compare(run: StackRun, result: PipelineResult) -> StackResult:
         for kind, expected in asdict(run.traffic).items()
         if getattr(measured, kind) != expected
     ]
+    if apart != run.bias_bytes:
+        failures.append(f"biases and scales: {apart} bytes, predicted {run.bias_bytes}")
     if not result.ended:
         failures.append(no_end(result.total))
     failures += [ended_with({"status": status}) for status in result.status if status != Status.DONE][:1]
@@ -310,7 +318,5 @@ def _moved(run: StackRun, result: PipelineResult) -> dict[str, tuple[int, int]]:
     """Bytes of each stream without biases, and biases: at its port, or at the DRAM, where both are one stream."""
     if run.parameters.movers is None:
         return {name: (count.bytes, count.apart) for name, count in result.streams.items()}
-    words = [run.parameters.memory_words(index) for index in range(len(run.parameters.stages))]
-    biases = sum(one["bias"].words * one["bias"].bytes for one in words if "bias" in one)
-    apart = {"i_weights": biases}
+    apart = {"i_weights": run.bias_bytes}
     return {name: (count.bytes - apart.get(name, 0), apart.get(name, 0)) for name, count in result.dram.items()}

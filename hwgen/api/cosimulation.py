@@ -15,7 +15,8 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
 from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
-from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, random_network_data, run_stacks
+from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, run_stacks
+from cosim.pipeline.quantised_data import random_data
 from cosim.simulator.pace import Forecast
 from cosim.system.results import cosimulate_systems
 from hwgen.api.arguments import Sizes, claim_folder, is_given, sizes_text
@@ -349,7 +350,7 @@ class CosimRequest:
         """Run every stack of a solution on its pipeline. Its inputs come from the integer reference."""
         solution, port = read_solution(path), dram_port(self.dram)
         movers, timing = (None, None) if port is None else (MoverParameters(port.axi_bits), port.dram)
-        data = random_network_data(solution.network, np.random.default_rng(self.seed))
+        data = random_data(solution, np.random.default_rng(self.seed))
         runs = [
             prepare(solution.name(stack), solution, stack, data, macs=self.macs or MACS, random=self.seed + 1,
                     stall_rate=STALL_RATE if self.stalls else 0, movers=movers, dram=timing)

@@ -37,6 +37,7 @@ __all__ = [
     "MOST_WORDS_AHEAD",
     "NEXT_BIASES",
     "OUTPUT_ROOM",
+    "PIPELINE_SCALING",
     "POOL_REGISTERS",
     "PORT_ISSUE",
     "PROGRAM_STARTED",
@@ -221,6 +222,9 @@ CONV_REGISTERS = 3
 POOL_REGISTERS = 2
 """Registers from the last step of a pool's window to its output pixel: operands and result of
 `pipeline.stages.pool`."""
+PIPELINE_SCALING = 4
+"""The same on top in every stage that scales its sums, one without windows too: products, their sum, its shift and
+the output, of `lib.scaling` and of `pipeline.stages.join`."""
 
 SETTING_ACCESS = 4
 """Cycles from one access of a pipeline's registers to the next where software starts tile after tile: a processor

@@ -14,6 +14,9 @@ Every map is int8 [channels, rows, columns]. Each operation is defined here and 
 - *pixel_shuffle*: output channel c, row f y + i, column f x + j is input channel c f f + i f + j, row y, column x.
 - *concat*: the operands' channels one after the other.
 
+A row that stands for a node of an integer graph (`hwgen.ir.network.kinds`) does what that node does
+(`hwgen.golden.quantised`): scaled sums, zero points.
+
 Activations are those of `hwgen.ir.requantisation.ACTIVATIONS`; others do not run at all.
 """
 
@@ -26,9 +29,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from hwgen.golden.convolution import convolve
+from hwgen.golden.quantised.execution import REFERENCES
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
 from hwgen.ir.layer_set import CONVOLUTIONS, Network, Node
+from hwgen.ir.network import kinds
 from hwgen.ir.requantisation import UNCHANGED, Requantisation, Scale
 
 __all__ = ["RowData", "average_scale", "execute", "row_output", "row_requantisation", "row_sums"]
@@ -49,11 +54,14 @@ class RowData:
     weights : int8 [M, C/groups, R, S]; empty for rows without weights.
     bias : int32 [M]; zero for rows without weights.
     requantisation : of the sums of convolutions and adds; of a pool its clip alone counts.
+    quantised : the node of an integer graph that the row stands for, whose arithmetic it then has; weights, bias and
+        requantisation of a convolution are the node's.
     """
 
     weights: Int8 = field(default_factory=lambda: np.zeros((0, 0, 0, 0), np.int8))
     bias: NDArray[np.int32] = field(default_factory=lambda: NO_BIAS)
     requantisation: Requantisation = UNCHANGED
+    quantised: kinds.Node | None = None
 
 
 def row_requantisation(node: Node) -> Requantisation:
@@ -87,7 +95,10 @@ def execute(network: Network, inputs: Int8, rows: Mapping[str, RowData]) -> dict
 
 def row_output(node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
     """The map that a row makes of its operands, which are in the order of its inputs."""
-    made = _reference(node).output(node, data, operands)
+    if data.quantised is None:
+        made = _reference(node).output(node, data, operands)
+    else:
+        made = _quantised(data.quantised, operands)
     assert made.shape == (node.output_channels, node.output_height, node.output_width)
     return made
 
@@ -97,6 +108,14 @@ def row_sums(node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.
     reference = _reference(node)
     assert isinstance(reference, _Sums)
     return reference.sums(node, data, operands)
+
+
+def _quantised(node: kinds.Node, operands: Sequence[Int8]) -> Int8:
+    """The map that a node of an integer graph makes; one of a whole map's elements reads them channel by channel."""
+    whole = isinstance(node, kinds.Product)
+    given = [operand.reshape(1, -1) if whole else operand[None] for operand in operands]
+    made: Int8 = REFERENCES[type(node)](node, given)
+    return made.reshape(-1, *(made.shape[2:] if made.ndim == 4 else (1, 1)))
 
 
 # --- operations, a class each ---

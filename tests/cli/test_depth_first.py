@@ -51,6 +51,22 @@ def test_the_best_point_for_a_memory(run: Run, tmp_path: Path) -> None:
         assert stack["memory"] == rings + (stack["weights"] if written["weights"] == "fetched" else DMCNN_WEIGHTS)
 
 
+def test_pipelines_that_scale_their_sums(run: Run, tmp_path: Path) -> None:
+    taken = {}
+    for form in ("shift", "scaled"):
+        options = "--resolution", "24x24", "--memory", "1MiB", "--requantisation", form, "-o", tmp_path / form
+        assert run("depth-first", "vgg_e_first5", *options).status == 0
+        answer = run("predict", tmp_path / form, "--json").json
+        taken[form] = answer["cycles"], answer["total_bytes"]
+    assert load_yaml(tmp_path / "scaled" / "depth_first.yaml")["requantisation"] == "scaled"
+    assert taken["scaled"][1] == taken["shift"][1]
+    assert taken["scaled"][0] > taken["shift"][0]
+    refused(
+        run("depth-first", "vgg_e_first5", "--requantisation", "scaled"),
+        "--requantisation: expected with --memory, which says what pipelines run",
+    )
+
+
 def test_the_published_rules(run: Run) -> None:
     answer = run("depth-first", "dmcnn_vd", "--rules", "published", "--memory", "1GiB", "--json")
     assert answer.json["rules"] == "published"

@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from hwgen.arch.latency import PIPELINE_SCALING
 from hwgen.arch.pipeline.maps import LEAST_QUEUE, MapParameters, check_range
-from hwgen.arch.requantisation import SHIFT, clip_settings
+from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, SCALED, SHIFT, clip_settings
+from hwgen.ir.requantisation import RequantisationForm
 
 __all__ = [
     "OUTPUT_SETTINGS",
+    "SCALED_SETTINGS",
+    "SCALE_SHIFT",
     "SUM_SETTINGS",
     "MemorySize",
     "Operand",
@@ -21,6 +25,7 @@ __all__ = [
     "SingleMapStage",
     "Stage",
     "WindowStage",
+    "scaling_registers",
     "window_settings",
 ]
 
@@ -58,6 +63,17 @@ OUTPUT_SETTINGS = tuple(Setting(*one, lasting=True) for one in clip_settings())
 """Settings of every stage whose outputs are requantised."""
 SUM_SETTINGS = (Setting(*SHIFT, lasting=True), *OUTPUT_SETTINGS)
 """Settings of every stage that requantises sums by a shift alone."""
+SCALED_SETTINGS = tuple(Setting(*one, lasting=True) for one in SCALED)
+"""Settings of every stage whose outputs are scaled: zero points and bounds."""
+SCALE_SHIFT = Setting(
+    "shift", CHANNEL_SHIFT_BITS, "Bits that the product is shifted right, with rounding", lasting=True
+)
+"""The shift of a stage that scales the sums of all channels alike."""
+
+
+def scaling_registers(requantisation: RequantisationForm) -> int:
+    """Registers of a stage's datapath that only scaled sums pass."""
+    return PIPELINE_SCALING if requantisation == "scaled" else 0
 
 
 @dataclass(frozen=True)
@@ -136,6 +152,16 @@ class Stage(ABC):
     @abstractmethod
     def read_registers(self, maps: Maps) -> int:
         """Bytes of the registers that hold what it has just read from a ring or a memory."""
+
+    @property
+    def scaling(self) -> int:
+        """Registers of its datapath that only scaled sums pass."""
+        return 0
+
+    @property
+    def registers(self) -> int:
+        """Registers from its last step of a pixel to the queue after it, in which the next pixel may begin."""
+        return self.scaling
 
     # --- variants ---
 

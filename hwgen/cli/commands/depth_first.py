@@ -13,6 +13,7 @@ from hwgen.golden.phases import in_phases
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
 from hwgen.ir.excerpt import at_resolution
 from hwgen.ir.layer_set import Network
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.model.pipeline.cost import layer_by_layer
 from hwgen.model.pipeline.graph import Graph, Rules
 from hwgen.readers.layer_sets import load_layer_set
@@ -47,6 +48,13 @@ Phases = Annotated[
         "--phases", help="Transposed convolutions as a convolution and a pixel shuffle each, which pipelines have."
     ),
 ]
+Form = Annotated[
+    RequantisationForm,
+    typer.Option(
+        "--requantisation",
+        help="scaled, with --memory: pipelines for quantised networks, a multiplier and a shift for each channel.",
+    ),
+]
 Folder = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write front.yaml, or depth_first.yaml, here.")
 ]
@@ -67,6 +75,7 @@ def depth_first(
     memory: Memory = None,
     rules: RuleSet = "default",
     phases: Phases = False,
+    requantisation: Form = "shift",
     output: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -76,6 +85,8 @@ def depth_first(
     weights resident or fetched once for each stack.
     """
     limit = None if memory is None else _memory(memory)
+    if limit is None and requantisation != "shift":
+        raise InputError("--requantisation: expected with --memory, which says what pipelines run")
     claim_folder(output)
     network = connected_network(name, resolution, phases=phases)
     graph = Graph.of(network)
@@ -87,7 +98,7 @@ def depth_first(
         if best is None:
             raise InputError(f"--memory: expected at least {front.points[0].memory} bytes, got {memory}")
         points = [best]
-        data = solution_data(network, front, best)
+        data = solution_data(network, front, best, requantisation)
     else:
         data = front_data(front)
     file = FILES[data["kind"]]

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, HALF_UP, MULTIPLIER_BITS
 from hwgen.gateware.lib.rounding import ROUNDERS, RoundingShift, rest_bits
 
-__all__ = ["LOW_BITS", "PRODUCT_BITS", "STAGE_BITS", "Scaling", "ZeroClip", "below_half"]
+__all__ = ["LOW_BITS", "PRODUCT_BITS", "STAGE_BITS", "SUM_BITS", "Scaling", "ZeroClip", "below_half"]
 
 SUM_BITS = 33
 """Bits of a sum with its bias."""

@@ -51,9 +51,10 @@ class Pipeline(wiring.Component):
         A run of tiles or a weight load has ended or failed. High until cleared.
     i_weights : In(stream)
         For each convolution in order: words of weights ``[output block][tap][input block]``, of output lanes times
-        input lanes bytes, then words of biases. Every word begins on a new beat.
+        input lanes bytes, then words of biases; where sums are scaled, of records
+        (`hwgen.arch.requantisation.bias_records`). Every word begins on a new beat.
     weights_bias : Out(1)
-        The next beat has biases.
+        The next beat has biases or records.
     i_map{m} : In(stream)
         New columns of each line of a source in the tile.
     o_map{m} : Out(stream)

@@ -1,4 +1,4 @@
-"""Weights and biases of a convolution stage: loaded once through a port, read one word a cycle."""
+"""Weights, and biases or records, of a convolution stage: loaded once through a port, read one word a cycle."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,6 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.pipeline import BIAS_BYTES
 from hwgen.gateware.pipeline.beats import Gather
 from hwgen.gateware.pipeline.pixel_memory import PixelMemory
 
@@ -24,8 +23,8 @@ class WeightStore(wiring.Component):
         Bytes of a word of weights.
     blocks
         Words of biases.
-    outputs
-        Biases of a word, 32 bits each.
+    bias_bytes
+        Bytes of a word of biases; of a word of records, which count as biases, where sums are scaled.
     beat
         Bytes of a beat of the port.
 
@@ -46,8 +45,9 @@ class WeightStore(wiring.Component):
         Data are valid in the next cycle.
     """
 
-    def __init__(self, *, words: int, lanes: int, blocks: int, outputs: int, beat: int) -> None:
-        self._words, self._lanes, self._blocks, self._outputs, self._beat = words, lanes, blocks, outputs, beat
+    def __init__(self, *, words: int, lanes: int, blocks: int, bias_bytes: int, beat: int) -> None:
+        self._words, self._lanes, self._blocks = words, lanes, blocks
+        self._bias_bytes, self._beat = bias_bytes, beat
         super().__init__(
             {
                 "load": In(1),
@@ -60,13 +60,13 @@ class WeightStore(wiring.Component):
                 "weight_data": Out(8 * lanes),
                 "bias_enable": In(1),
                 "bias_address": In(max((blocks - 1).bit_length(), 1)),
-                "bias_data": Out(8 * BIAS_BYTES * outputs),
+                "bias_data": Out(8 * bias_bytes),
             }
         )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        bias_bytes = BIAS_BYTES * self._outputs
+        bias_bytes = self._bias_bytes
         m.submodules.weights = weights = PixelMemory(width=8 * self._lanes, depth=self._words, readers=1)
         m.submodules.bias = bias = PixelMemory(width=8 * bias_bytes, depth=self._blocks, readers=1)
         m.submodules.gather = gather = Gather(channels=max(self._lanes, bias_bytes), beat=self._beat)

@@ -199,7 +199,7 @@ def _stage(plan: StackPlan, numbering: _Numbering, index: int, lanes: Lanes, cyc
         _operand(plan, numbering, (index, place), entry, cycles) for place, entry in enumerate(row.edges)
     )
     sources = tuple(plan.by_number[entry.edge.producer] for entry in row.edges)
-    planned = PlannedStage(row, plan.axis, sources, operands, numbering.of_graph[row.number])
+    planned = PlannedStage(row, plan.axis, sources, operands, numbering.of_graph[row.number], plan.requantisation)
     stage: Stage = kind_of_row(row.node).stage(planned, lanes)
     return stage
 
@@ -259,8 +259,7 @@ def _tile(
         made = plan.by_number[plan.stages[index].number].tiles[tile]
         streams[f"i_skip{index}_{place}"] = Columns(made.old, made.new)
     for index, row in enumerate(plan.stages):
-        data = None if rows is None else rows.get(row.node.name, RowData(requantisation=row_requantisation(row.node)))
-        found = {**_columns(plan, numbering, index, tile), **_arithmetic(row.node, data)}
+        found = {**_columns(plan, numbering, index, tile), **_arithmetic(plan, row.node, rows)}
         registers |= {f"stage{index}_{name}": value for name, value in found.items()}
     return TileProgram(registers, streams)
 
@@ -285,10 +284,12 @@ def _columns(plan: StackPlan, numbering: _Numbering, index: int, tile: int) -> d
     return kind_of_row(row.node).columns(PlannedTile(row, made.tiles[tile], made.lines, tuple(read)))
 
 
-def _arithmetic(node: Node, data: RowData | None) -> dict[str, int]:
+def _arithmetic(plan: StackPlan, node: Node, rows: Mapping[str, RowData] | None) -> dict[str, int]:
     """The registers of a stage's arithmetic; without data, as the row says."""
-    requantisation = row_requantisation(node) if data is None else data.requantisation
-    return kind_of_row(node).arithmetic(node, requantisation)
+    data = None if rows is None else rows.get(node.name)
+    if data is None:
+        data = RowData(requantisation=row_requantisation(node))
+    return kind_of_row(node).arithmetic(node, data, plan.requantisation)
 
 
 # --- weights ---

@@ -17,14 +17,13 @@ from dataclasses import replace
 from math import ceil
 
 from hwgen.arch.pipeline import OUTPUT_QUEUE, PipelineParameters, Stage
-from hwgen.lower.pipeline.stage import kind_of_stage
 
 __all__ = ["pixels_under_way", "with_queues"]
 
 
 def pixels_under_way(parameters: PipelineParameters, number: int) -> int:
     """The most pixels that are in the datapath of a stage at a time."""
-    return -(-kind_of_stage(parameters.stages[number]).datapath // parameters.steps(number))
+    return -(-parameters.stages[number].registers // parameters.steps(number))
 
 
 def with_queues(
@@ -73,7 +72,8 @@ def _with_skips(parameters: PipelineParameters, delayed: Collection[tuple[int, i
         before = [parameters.maps[one.reads].line for place, one in enumerate(stage.pixel_operands)
                   if (number, place) in delayed]  # fmt: skip
         longest = max(held[read] for read in stage.reads_of_all) + max(before, default=0)
-        held[stage.makes] = longest + parameters.maps[stage.makes].queue + 2
+        scaled = -(-stage.scaling // parameters.steps(number))
+        held[stage.makes] = longest + parameters.maps[stage.makes].queue + 2 + scaled
         waits = [OUTPUT_QUEUE + longest - held[operand.reads] for operand in stage.pixel_operands]
         stages[number] = stage.with_operand_queues(waits)
     return replace(parameters, stages=tuple(stages))

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from hwgen.ir.document import InputError, Value, load_yaml, validated
 from hwgen.ir.layer_set import Network
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.model.pipeline.cost import Stack, StackCost, Traffic, WeightMode, stack_cost
 from hwgen.model.pipeline.graph import Edge, Graph, Span
 
@@ -14,12 +15,16 @@ __all__ = ["Solution", "is_solution", "read_solution", "solution_from_data"]
 
 @dataclass(frozen=True)
 class Solution:
-    """A network and the stacks that run it, in the table's order."""
+    """A network and the stacks that run it, in the table's order.
+
+    ``requantisation``: how the pipelines make outputs of sums.
+    """
 
     network: Network
     graph: Graph
     stacks: tuple[Stack, ...]
     weights: WeightMode
+    requantisation: RequantisationForm = "shift"
 
     def name(self, stack: Stack) -> str:
         """A name for a stack: its first and last row."""
@@ -58,6 +63,7 @@ class _File(Value):
     kind: Literal["depth_first"]
     rules: Literal["default"] = "default"
     weights: WeightMode = "resident"
+    requantisation: RequantisationForm = "shift"
     memory: int | None = None
     traffic: dict[str, int] | None = None
     stacks: tuple[_StackEntry, ...]
@@ -93,7 +99,7 @@ def solution_from_data(data: object, where: str) -> Solution:
         stacks.append(stack)
     if not stacks or stacks[-1].span.last != graph.rows:
         raise InputError(f"{where}: stacks: expected the last to end with {graph.maps[-1].name}")
-    solution = Solution(network, graph, tuple(stacks), file.weights)
+    solution = Solution(network, graph, tuple(stacks), file.weights, file.requantisation)
     total = sum((solution.traffic(stack) for stack in stacks), Traffic())
     _same(file.traffic, {"total": total.total, **asdict(total)}, f"{where}: traffic")
     return solution

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 import hwgen.lower.pipeline.stages
 from hwgen.arch.pipeline import Operand, PipelineParameters, Stage
-from hwgen.arch.requantisation import requantisation_of
+from hwgen.arch.requantisation import requantisation_of, scaled_requantisation
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
 from hwgen.ir.layer_set import Node
 from hwgen.ir.operators import Reading
-from hwgen.ir.requantisation import Requantisation
+from hwgen.ir.requantisation import Requantisation, RequantisationForm, Scale
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.tiles import MapPlan, MapTile, StagePlan
 from hwgen.model.pipeline.cycles import Stage as PlayedStage
@@ -60,6 +60,7 @@ class PlannedStage:
     sources : the maps that it reads, in the order of its inputs.
     operands : the same as the pipeline's maps, with queues and streams.
     makes : the pipeline's map.
+    requantisation : how sums become outputs.
     """
 
     row: StagePlan
@@ -67,6 +68,7 @@ class PlannedStage:
     sources: tuple[MapPlan, ...]
     operands: tuple[Operand, ...]
     makes: int
+    requantisation: RequantisationForm = "shift"
 
 
 @dataclass(frozen=True)
@@ -104,11 +106,19 @@ class RunningStage:
         """One of its own registers."""
         return self.registers[f"stage{self.index}_{name}"]
 
+    @property
+    def settings(self) -> Mapping[str, int]:
+        """Its own registers."""
+        prefix = f"stage{self.index}_"
+        return {name.removeprefix(prefix): value for name, value in self.registers.items() if name.startswith(prefix)}
+
     def requantisation(self) -> Requantisation:
         """What its own registers make of a sum."""
-        prefix = f"stage{self.index}_"
-        own = {name.removeprefix(prefix): value for name, value in self.registers.items() if name.startswith(prefix)}
-        return requantisation_of(own)
+        return requantisation_of(self.settings)
+
+    def scaled(self, scales: tuple[Scale, ...]) -> Requantisation:
+        """What its own registers make of a scaled sum, with these scales."""
+        return scaled_requantisation({"zero_in": 0, **self.settings}, scales)
 
     @property
     def steps(self) -> int:
@@ -133,8 +143,6 @@ class StageKind(ABC, Generic[S]):
 
     parameters: ClassVar[type[Stage]]
     """What it is built from."""
-    datapath: ClassVar[int] = 0
-    """Cycles from the last step of a pixel to the queue after the stage, in which the next pixel may begin."""
 
     # --- from a row to a stage ---
 
@@ -167,8 +175,8 @@ class StageKind(ABC, Generic[S]):
     def columns(self, tile: PlannedTile) -> dict[str, int]:
         """The registers that say what it makes in a tile."""
 
-    def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
-        """The registers of its arithmetic."""
+    def arithmetic(self, node: Node, data: RowData, form: RequantisationForm) -> dict[str, int]:
+        """The registers of its arithmetic, where pipelines make outputs of sums in this form."""
         return {}
 
     def weight_words(self, stage: S, data: RowData, axis: LineAxis) -> Iterator[NDArray[np.uint8]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hwgen.ir.layer_set import Node
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack, StackCost, Tiles, boundaries, stack_cost
 from hwgen.model.pipeline.graph import Edge, LineAxis
@@ -103,7 +104,7 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class StackPlan:
-    """All maps and rows of a stack in order, and its predicted cost."""
+    """All maps and rows of a stack in order, its predicted cost, and how its sums become outputs."""
 
     name: str
     axis: LineAxis
@@ -111,6 +112,7 @@ class StackPlan:
     maps: tuple[MapPlan, ...]
     stages: tuple[StagePlan, ...]
     cost: StackCost
+    requantisation: RequantisationForm = "shift"
 
     @cached_property
     def by_number(self) -> dict[int, MapPlan]:
@@ -136,7 +138,7 @@ def plan_stack(solution: Solution, stack: Stack) -> StackPlan:
             )
         )  # fmt: skip
     stages = tuple(_stage(solution, stack, axis, number) for number in range(span.first, span.last + 1))
-    return StackPlan(solution.name(stack), axis, stack.factor, tuple(maps), stages, cost)
+    return StackPlan(solution.name(stack), axis, stack.factor, tuple(maps), stages, cost, solution.requantisation)
 
 
 def _map_tiles(tiles: Tiles) -> tuple[MapTile, ...]:

@@ -86,6 +86,7 @@ class Stage(NamedTuple):
     lines, columns : outputs of the tile.
     first_line, first_column : the last tap of the first output; of a shuffle the first output column.
     queue : pixels of the queue after the stage.
+    registers : of its datapath, from its last step of a pixel to that queue.
     """
 
     kind: int
@@ -101,6 +102,7 @@ class Stage(NamedTuple):
     first_line: int = 0
     first_column: int = 0
     queue: int = LEAST_QUEUE
+    registers: int = 0
 
 
 class Branch(NamedTuple):
@@ -203,7 +205,7 @@ def play(
         tile is started as soon as that is possible.
     """
     every = (tiles,) if isinstance(tiles, Pipeline) else tuple(tiles)
-    maps, stages = _table([one.maps for one in every], 10), _table([one.stages for one in every], 13)
+    maps, stages = _table([one.maps for one in every], 10), _table([one.stages for one in every], 14)
     branches, sources = _table([one.branches for one in every], 8), _table([one.sources for one in every], 10)
     lines_in = sum(one.lines for tile in every for one in tile.maps if one.overlap)
     lines_out = sum(one.lines for tile in every for one in tile.maps if one.saved)

@@ -10,7 +10,6 @@ import numpy as np
 
 from hwgen.arch import dram as arch_dram
 from hwgen.arch import latency
-from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
 from hwgen.model.compiled import digest, inner, njit
 from hwgen.model.dram import cycles_kernel as dram_kernel
 from hwgen.model.dram.cycles_kernel import begin_dram
@@ -54,7 +53,6 @@ from hwgen.model.pipeline.kernel_tables import (
     OPERAND,
     OUTPUT_COLUMN,
     OVERLAP_LEVEL,
-    POOL,
     Q_TARGET,
     R_COLUMNS,
     R_FIRST,
@@ -72,9 +70,6 @@ from hwgen.model.pipeline.kernel_tables import (
     SHUFFLE,
     SQUARE,
     SQUARE_LINE,
-    STAGE_1,
-    STAGE_2,
-    STAGE_3,
     STEP,
     T_ACROSS,
     T_COLUMN0,
@@ -82,9 +77,11 @@ from hwgen.model.pipeline.kernel_tables import (
     T_KIND,
     T_QUEUE,
     T_READS,
+    T_REGISTERS,
     T_STEPS,
     T_STRIDE0,
     T_STRIDE1,
+    UNDER_WAY,
     VALID,
     W_START,
 )
@@ -185,6 +182,8 @@ def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_st
         if state[FULL] and go:
             state[FULL] = 0
             state[LEVEL] += 1
+        if go:
+            _advance(stage, state)
         if stage[T_KIND] == JOIN:
             return _join(stage, state, go, number, branches, b_state, sources, s_state)
         if stage[T_KIND] == GLOBAL:
@@ -197,10 +196,25 @@ def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_st
 
 
 @inner
-def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
-    if state[STAGE_1 - 1 + (POOL_REGISTERS if stage[T_KIND] == POOL else CONV_REGISTERS)]:
+def _advance(stage, state):  # type: ignore[no-untyped-def]
+    """What is in the datapath's registers goes on; what leaves the last one is a pixel for the queue."""
+    if stage[T_REGISTERS]:
+        if (state[UNDER_WAY] >> (stage[T_REGISTERS] - 1)) & 1:
+            state[FULL] = 1
+        state[UNDER_WAY] = (state[UNDER_WAY] << 1) & ((1 << stage[T_REGISTERS]) - 1)
+
+
+@inner
+def _enter(stage, state):  # type: ignore[no-untyped-def]
+    """The last step of a pixel: it goes to the datapath's first register, or to the queue if there is none."""
+    if stage[T_REGISTERS]:
+        state[UNDER_WAY] |= 1
+    else:
         state[FULL] = 1
-    state[STAGE_3], state[STAGE_2], state[STAGE_1] = state[STAGE_2], state[STAGE_1], 0
+
+
+@inner
+def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     last_column = at[COLUMN] == one[M_LINE] - 1
     tail = last_column and at[LINE] == one[M_LINES] - 1
     below = state[AT_LINE] - at[LINE]
@@ -216,7 +230,8 @@ def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     state[STEP] += 1
     if state[STEP] < stage[T_STEPS]:
         return True
-    state[STEP], state[STAGE_1] = 0, 1
+    state[STEP] = 0
+    _enter(stage, state)
     state[LEFT_COLUMNS] -= 1
     state[AT_COLUMN] += stage[T_STRIDE1]
     more = last_column
@@ -237,7 +252,8 @@ def _global(stage, state, one, at, active, go):  # type: ignore[no-untyped-def]
             return False
         state[STEP] += 1
         if state[STEP] == stage[T_STEPS]:
-            state[STEP], state[DRAINING], state[FULL] = 0, 0, 1
+            state[STEP], state[DRAINING] = 0, 0
+            _enter(stage, state)
         return True
     if not active:
         return False
@@ -287,7 +303,8 @@ def _join(stage, state, go, number, branches, b_state, sources, s_state):  # typ
             return False
     state[STEP] += 1
     if state[STEP] == stage[T_STEPS]:
-        state[STEP], state[FULL] = 0, 1
+        state[STEP] = 0
+        _enter(stage, state)
         for b in range(len(branches)):
             if branches[b, R_TARGET] == number:
                 b_state[b, B_LEVEL] -= 1

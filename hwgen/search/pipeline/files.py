@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hwgen.ir.layer_set import Network
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.model.pipeline.cost import Stack, StackCost
 from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.front import Front, Point
@@ -31,8 +32,13 @@ def point_data(graph: Graph, point: Point) -> dict[str, Any]:
     return {"memory": point.memory, "traffic": point.traffic, "weights": point.weights, "stacks": stacks}
 
 
-def solution_data(network: Network, front: Front, point: Point) -> dict[str, Any]:
-    """One point in full, with the network: everything that running it needs."""
+def solution_data(
+    network: Network, front: Front, point: Point, requantisation: RequantisationForm = "shift"
+) -> dict[str, Any]:
+    """One point in full, with the network: everything that running it needs.
+
+    ``requantisation``: how its pipelines make outputs of sums.
+    """
     graph = front.graph
     stacks = [
         {**_stack(graph, stack), "line_axis": graph.line_axis(stack.span), "memory": memory, **_cost(cost)}
@@ -43,6 +49,7 @@ def solution_data(network: Network, front: Front, point: Point) -> dict[str, Any
         "kind": "depth_first",
         "rules": front.rules,
         "weights": point.weights,
+        **({} if requantisation == "shift" else {"requantisation": requantisation}),
         "memory": point.memory,
         "traffic": {"total": point.traffic, **asdict(point.by_kind)},
         "stacks": stacks,

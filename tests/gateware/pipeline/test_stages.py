@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from cosim.pipeline.comparison import random_network_data
+from cosim.pipeline.quantised_data import random_quantised_data
 from hwgen.arch.pipeline import ConvStage
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.ir.layer_set import Network
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.lower.pipeline.cycles import predict_tile, service_order
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
@@ -49,14 +51,19 @@ def network(size: tuple[int, int, int], *rows: dict[str, Any]) -> Network:
     return Network.from_data({"format": 1, "kind": "network", "network": "test", "input": source, "layers": layers})
 
 
-def lowered(table: Network, *, factor: int = 1, macs: int = 16, seed: int = 1) -> tuple[PipelineProgram, Maps]:
+def lowered(
+    table: Network, *, factor: int = 1, macs: int = 16, seed: int = 1, form: RequantisationForm = "shift"
+) -> tuple[PipelineProgram, Maps]:
     """All rows as one stack, and all maps."""
     graph = Graph.of(table)
-    data = random_network_data(table, np.random.default_rng(seed), draw_shifts=True)
+    rng = np.random.default_rng(seed)
+    if form == "scaled":
+        data = random_quantised_data(table, rng)
+    else:
+        data = random_network_data(table, rng, draw_shifts=True)
     stack = Stack(Span(1, graph.rows), factor)
-    program = lower_stack(
-        plan_stack(Solution(table, graph, (stack,), "fetched"), stack), data.rows, macs=macs, order=service_order
-    )
+    solution = Solution(table, graph, (stack,), "fetched", form)
+    program = lower_stack(plan_stack(solution, stack), data.rows, macs=macs, order=service_order)
     return program, {number: data.maps[one.name] for number, one in enumerate(graph.maps)}
 
 
@@ -99,11 +106,12 @@ STAGES: dict[str, tuple[tuple[int, int, int], dict[str, Any], int]] = {
 }
 
 
+@pytest.mark.parametrize("form", ["shift", "scaled"])
 @pytest.mark.parametrize("name", STAGES)
-def test_stage(name: str) -> None:
+def test_stage(name: str, form: RequantisationForm) -> None:
     size, row, factor = STAGES[name]
     before = [{"op": "conv", "output_channels": size[0], "kernel": [1, 1]}] if "inputs" in row else []
-    check(*lowered(network(size, *before, row), factor=factor))
+    check(*lowered(network(size, *before, row), factor=factor, form=form))
 
 
 @pytest.mark.parametrize("macs", [1, 2, 6, 12, 24, 72])

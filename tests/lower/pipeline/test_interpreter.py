@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from cosim.pipeline.comparison import NetworkData, random_network_data
+from cosim.pipeline.quantised_data import random_quantised_data
 from hwgen.ir.document import InputError
 from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.layer_set import Network
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
@@ -22,10 +24,12 @@ from tests.oracles.pipeline_interpreter import Memory, ProgramError, interpret
 from tests.random.networks import random_network, random_skips
 
 
-def check(network: Network, stack: Stack, data: NetworkData, macs: int = 16) -> None:
+def check(
+    network: Network, stack: Stack, data: NetworkData, macs: int = 16, form: RequantisationForm = "shift"
+) -> None:
     """One stack on the maps that it reads; what it writes has to be what the reference makes."""
     graph = Graph.of(network)
-    solution = Solution(network, graph, (stack,), "fetched")
+    solution = Solution(network, graph, (stack,), "fetched", form)
     memory = Memory.of(network)
     for number in graph.sources(stack.span):
         memory.put(number, data.maps[graph.maps[number].name])
@@ -37,7 +41,7 @@ def check(network: Network, stack: Stack, data: NetworkData, macs: int = 16) -> 
         assert np.array_equal(memory.data[number], data.maps[graph.maps[number].name]), where
 
 
-def runs(network: Network, rng: random.Random) -> bool:
+def runs(network: Network, rng: random.Random, form: RequantisationForm) -> bool:
     """A random stack of a network; False if none of it can be run."""
     if any(node.op == "deconv" for node in network.layers):
         return False
@@ -47,9 +51,13 @@ def runs(network: Network, rng: random.Random) -> bool:
     joins = [edge for edge in graph.edges if edge.kind == "join" and span.first <= edge.consumer <= span.last]
     factor = rng.randint(1, min(4, graph.largest_factor(span)))
     stack = Stack(span, factor, frozenset(edge for edge in joins if rng.random() < 0.3))
-    data = random_network_data(network, np.random.default_rng(rng.randrange(1 << 30)), draw_shifts=True)
+    drawn = np.random.default_rng(rng.randrange(1 << 30))
+    if form == "scaled":
+        data = random_quantised_data(network, drawn)
+    else:
+        data = random_network_data(network, drawn, draw_shifts=True)
     try:
-        check(network, stack, data, macs=rng.choice([8, 16, 40]))
+        check(network, stack, data, macs=rng.choice([8, 16, 40]), form=form)
     except InputError as refused:
         if not re.search("different rates|global pool in stacks of one tile", str(refused)):
             raise
@@ -57,10 +65,11 @@ def runs(network: Network, rng: random.Random) -> bool:
     return True
 
 
+@pytest.mark.parametrize("form", ["shift", "scaled"])
 @pytest.mark.parametrize("make", [random_network, random_skips])
-def test_random_stacks(make: object) -> None:
+def test_random_stacks(make: object, form: RequantisationForm) -> None:
     rng = random.Random(11)
-    assert sum(runs(make(rng), rng) for _ in range(120)) > 80  # type: ignore[operator]
+    assert sum(runs(make(rng), rng, form) for _ in range(120)) > 80  # type: ignore[operator]
 
 
 def test_a_residual_block_upright_and_lying() -> None:

@@ -11,6 +11,7 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.arch.pipeline.movers import movers_of
 from hwgen.ir.layer_set import Network
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.lower.pipeline.cycles import predict_on_dram
 from hwgen.lower.pipeline.images import layout_of
 from hwgen.lower.pipeline.lowering import lower_stack
@@ -84,9 +85,10 @@ def test_a_join_waits_for_a_line_that_comes_back_from_the_dram() -> None:
     assert predict_on_dram(run.program, run.images.layout, run.dram, short) == -1
 
 
+@pytest.mark.parametrize("form", ["shift", "scaled"])
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 16))])
-def test_random_stacks_do_not_stand_still_and_move_their_bytes(seed: int) -> None:
-    for ways in random_stacks(random.Random(seed), 6, 3, movers=True):
+def test_random_stacks_do_not_stand_still_and_move_their_bytes(seed: int, form: RequantisationForm) -> None:
+    for ways in random_stacks(random.Random(seed), 6, 3, movers=True, requantisation=form):
         for run in ways:
             assert predict_on_dram(run.program, run.images.layout, run.dram) > 0, run.name
             counts = dram_counts(run.program, run.images.layout, run.dram)

@@ -10,6 +10,7 @@ import pytest
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.excerpt import at_resolution
 from hwgen.lower.pipeline.solution import is_solution, read_solution, solution_from_data
+from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.graph import Graph
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.files import solution_data
@@ -36,6 +37,17 @@ def test_every_point_comes_back(tmp_path: Path) -> None:
         assert sum(solution.traffic(stack).total for stack in solution.stacks) == point.traffic
     assert is_solution(tmp_path / "depth_first.yaml")
     assert not is_solution(tmp_path)
+
+
+def test_a_solution_says_how_sums_become_outputs() -> None:
+    assert solution_from_data(data_of(0), "f").requantisation == "shift"
+    scaled = solution_data(NETWORK, front(), front().points[0], "scaled")
+    solution = solution_from_data(scaled, "f")
+    assert solution.requantisation == "scaled"
+    plans = [plan_stack(solution, stack) for stack in solution.stacks]
+    assert {plan.requantisation for plan in plans} == {"scaled"}
+    with pytest.raises(InputError, match=r"^f: requantisation: expected .*shift.*scaled.*got .*rounded"):
+        solution_from_data({**scaled, "requantisation": "rounded"}, "f")
 
 
 def test_derived_figures_may_be_left_out() -> None:

@@ -67,7 +67,7 @@ def test_an_operation_without_a_stage_has_no_reference_either(op: str) -> None:
         with pytest.raises(InputError, match="expected one that depth-first hardware has"):
             row_output(node, RowData(), [])
     else:
-        settings = kind_of_row(node).arithmetic(node, row_requantisation(node))
+        settings = kind_of_row(node).arithmetic(node, RowData(requantisation=row_requantisation(node)), "shift")
         assert "shift" in settings or not node.operator.requantises
 
 

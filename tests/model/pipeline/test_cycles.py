@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
 from hwgen.model.pipeline.cycles import (
     CONV,
     JOIN,
@@ -30,7 +31,7 @@ def one_stage(stage: Stage, line: int, lines: int, *, columns: int, ring: int = 
 
 
 def pixelwise(steps: int, line: int, lines: int, beats: int = 1) -> Pipeline:
-    stage = Stage(CONV, 0, 1, steps, lines=lines, columns=line)
+    stage = Stage(CONV, 0, 1, steps, lines=lines, columns=line, registers=CONV_REGISTERS)
     return one_stage(stage, line, lines, columns=line, beats=beats)
 
 
@@ -39,6 +40,14 @@ def test_a_stage_takes_its_steps_for_every_pixel(steps: int) -> None:
     # start, a beat, in flight; steps; multiply, add, requantise, collect, queue, in flight, queue, out
     assert play(pixelwise(steps, 3, 1)).cycles == 3 + 3 * steps + 8
     assert play(pixelwise(steps, 9, 5)).cycles == 3 + 45 * steps + 8
+
+
+@pytest.mark.parametrize("more", [1, 4])
+def test_registers_of_the_datapath_cost_their_cycles_once(more: int) -> None:
+    one = pixelwise(2, 3, 1)
+    (stage,) = one.stages
+    deeper = one._replace(stages=(stage._replace(registers=CONV_REGISTERS + more),))
+    assert play(deeper).cycles == play(one).cycles + more
 
 
 def test_the_last_step_of_each_tile() -> None:
@@ -56,13 +65,13 @@ def test_a_slow_output_sets_the_pace() -> None:
 
 def test_padding_and_pixels_that_complete_nothing() -> None:
     # 3 by 3 with padding on 4 by 4: five pixels before the first window, and each line's first, complete none
-    padded = Stage(POOL, 0, 1, 5, 3, 3, 1, 1, 4, 4, 1, 1)
+    padded = Stage(POOL, 0, 1, 5, 3, 3, 1, 1, 4, 4, 1, 1, registers=POOL_REGISTERS)
     ring = 2 * 4 + 2
     none = 5 + 2
     # below the map the offsets of one line are counted down once
     assert play(one_stage(padded, 4, 4, columns=4, ring=ring)).cycles == 3 + none + 16 * 5 + 1 + 7
     # every second window of every second line; nothing is left of a line after its last window
-    strided = Stage(POOL, 0, 1, 5, 2, 2, 2, 2, 2, 2, 1, 1)
+    strided = Stage(POOL, 0, 1, 5, 2, 2, 2, 2, 2, 2, 1, 1, registers=POOL_REGISTERS)
     assert play(one_stage(strided, 4, 4, columns=2, ring=5)).cycles == 3 + 12 + 4 * 5 + 7
 
 
@@ -81,7 +90,7 @@ class Skip:
             Map(line, lines, 0, 0, 0, 0, 0, 1, 2),
             Map(line, lines, 0, 0, 0, 1, 0, 1, 2),
         )
-        late = Stage(CONV, 0, 1, 4, 3, 3, 1, 1, lines, line, 1, 1)
+        late = Stage(CONV, 0, 1, 4, 3, 3, 1, 1, lines, line, 1, 1, registers=CONV_REGISTERS)
         join = Stage(JOIN, 0, 2, 1)
         branches = (
             Branch(OPERAND, 0, 0, line, self.queue, target=1),
@@ -102,7 +111,7 @@ def test_the_port_serves_the_maps_as_they_want_it() -> None:
     line, lines = 6, 5
     first = Map(line, lines, 2, 1, 2 * line + 2, -1, 0, 1, 2)
     second = Map(4, lines, 1, 2, 0, 0, 0, 1, 2)
-    stage = Stage(CONV, 0, 1, 3, 3, 3, 1, 1, lines, 3, 1, 3)
+    stage = Stage(CONV, 0, 1, 3, 3, 3, 1, 1, lines, 3, 1, 3, registers=CONV_REGISTERS)
     branches = (Branch(SAVED, 0, 5, 1, 2), Branch(SAVED, 1, 2, 2, 2), Branch(OUTPUT, 1, 1, 3, 2))
     pipeline = Pipeline((first, second), (stage,), branches, (Source(4, lines, 1),))
     seen = play(pipeline)

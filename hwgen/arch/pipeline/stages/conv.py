@@ -4,13 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hwgen.arch.bus import SUM_BYTES
+from hwgen.arch.latency import CONV_REGISTERS
 from hwgen.arch.pipeline.maps import check_divides
-from hwgen.arch.pipeline.stage import SUM_SETTINGS, Maps, MemorySize, Setting, WindowStage
+from hwgen.arch.pipeline.stage import (
+    SCALED_SETTINGS,
+    SUM_SETTINGS,
+    Maps,
+    MemorySize,
+    Setting,
+    WindowStage,
+    scaling_registers,
+)
+from hwgen.arch.requantisation import record_bytes
+from hwgen.ir.requantisation import RequantisationForm
 
-__all__ = ["BIAS_BYTES", "ConvStage"]
-
-BIAS_BYTES = SUM_BYTES
+__all__ = ["ConvStage"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +35,14 @@ class ConvStage(WindowStage):
         Groups of channels; as many as there are input channels: depthwise.
     input_lanes, output_lanes
         Input channels of a group, and output channels, that are multiplied in one cycle: divisors of both.
+    requantisation
+        Sums are shifted, all alike; or scaled, each output channel by its own multiplier and shift.
     """
 
     groups: int = 1
     input_lanes: int = 1
     output_lanes: int = 1
+    requantisation: RequantisationForm = "shift"
     loads_weights: ClassVar[bool] = True
 
     def check(self, maps: Maps) -> None:
@@ -49,16 +60,31 @@ class ConvStage(WindowStage):
         return self.taps * (inputs // self.groups // self.input_lanes * (outputs // self.output_lanes))
 
     def memories(self, maps: Maps) -> Mapping[str, MemorySize]:
-        """A word of weights for each step, and a word of biases for each block of outputs."""
+        """A word of weights for each step, and a word of biases, or of records, for each block of outputs."""
         blocks = maps[self.makes].channels // self.output_lanes
         return {
             "weights": MemorySize(self.steps(maps), self.input_lanes * self.output_lanes),
-            "bias": MemorySize(blocks, BIAS_BYTES * self.output_lanes),
+            "bias": MemorySize(blocks, self.record_bytes * self.output_lanes),
         }
+
+    @property
+    def record_bytes(self) -> int:
+        """Bytes that an output channel brings along: its bias; where sums are scaled, multiplier and shift."""
+        return record_bytes(self.requantisation)
+
+    @property
+    def scaling(self) -> int:
+        """Those of its requantisation."""
+        return scaling_registers(self.requantisation)
+
+    @property
+    def registers(self) -> int:
+        """Operands, product, sum; and those of scaling."""
+        return CONV_REGISTERS + self.scaling
 
     def settings(self, maps: Maps) -> tuple[Setting, ...]:
         """Windows, then requantisation."""
-        return (*super().settings(maps), *SUM_SETTINGS)
+        return (*super().settings(maps), *(SCALED_SETTINGS if self.requantisation == "scaled" else SUM_SETTINGS))
 
     def read_registers(self, maps: Maps) -> int:
         """A pixel, and the tap: input lanes, for each output lane if these are of different groups."""

@@ -6,7 +6,17 @@ from typing import Literal
 
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline.maps import MOST_BEAT, MOST_QUEUE, check_divides, check_equal, check_range
-from hwgen.arch.pipeline.stage import SUM_SETTINGS, Maps, Operand, Setting, Stage
+from hwgen.arch.pipeline.stage import (
+    SCALE_SHIFT,
+    SCALED_SETTINGS,
+    SUM_SETTINGS,
+    Maps,
+    Operand,
+    Setting,
+    Stage,
+    scaling_registers,
+)
+from hwgen.ir.requantisation import MULTIPLIER_BITS, RequantisationForm
 
 __all__ = ["JoinKind", "JoinStage"]
 
@@ -15,12 +25,27 @@ JoinKind = Literal["add", "concat"]
 
 @dataclass(frozen=True)
 class JoinStage(Stage):
-    """Two or more maps pixel by pixel: their sum, requantised, ``lanes`` channels a cycle; or all their channels."""
+    """Two or more maps pixel by pixel: their sum, requantised, ``lanes`` channels a cycle; or all their channels.
+
+    ``requantisation``: the sum is shifted; or each operand is multiplied by a number of its own, less its zero point,
+    and the sum of these is shifted.
+    """
 
     operands: tuple[Operand, ...]
     makes: int
     kind: JoinKind = "add"
     lanes: int = 1
+    requantisation: RequantisationForm = "shift"
+
+    @property
+    def scales(self) -> bool:
+        """Whether it makes scaled sums."""
+        return self.kind == "add" and self.requantisation == "scaled"
+
+    @property
+    def scaling(self) -> int:
+        """Those of a scaled sum."""
+        return scaling_registers(self.requantisation) if self.kind == "add" else 0
 
     @property
     def pixel_operands(self) -> tuple[Operand, ...]:
@@ -53,6 +78,12 @@ class JoinStage(Stage):
             if not operand.through_dram:
                 width = maps[operand.reads].line.bit_length()
                 found.append(Setting(f"first_{place}", width, f"First joined column of operand {place}'s line"))
+        if self.scales:
+            for place in range(len(self.operands)):
+                meaning = f"What operand {place} is multiplied by, less its zero point"
+                found.append(Setting(f"multiplier_{place}", MULTIPLIER_BITS, meaning, lasting=True))
+                found.append(Setting(f"zero_{place}", 8, f"Zero point of operand {place}", lasting=True))
+            return (*found, SCALE_SHIFT, *SCALED_SETTINGS[1:])
         return (*found, *(SUM_SETTINGS if self.kind == "add" else ()))
 
     def read_registers(self, maps: Maps) -> int:

@@ -3,10 +3,22 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from hwgen.arch.pipeline.maps import check_divides, check_equal
-from hwgen.arch.pipeline.stage import OUTPUT_SETTINGS, Maps, Setting, SingleMapStage, WindowStage
+from hwgen.arch.latency import POOL_REGISTERS
+from hwgen.arch.pipeline.maps import check_divides, check_equal, check_range
+from hwgen.arch.pipeline.stage import (
+    OUTPUT_SETTINGS,
+    SCALE_SHIFT,
+    SCALED_SETTINGS,
+    Maps,
+    Setting,
+    SingleMapStage,
+    WindowStage,
+    scaling_registers,
+)
+from hwgen.arch.requantisation import MULTIPLIER_BITS as SCALED_BITS
+from hwgen.ir.requantisation import RequantisationForm
 
-__all__ = ["AVERAGE_SHIFT_BITS", "MULTIPLIER_BITS", "GlobalPoolStage", "PoolKind", "PoolStage"]
+__all__ = ["AVERAGE_SHIFT_BITS", "MOST_SCALED", "MULTIPLIER_BITS", "GlobalPoolStage", "PoolKind", "PoolStage"]
 
 PoolKind = Literal["max", "average"]
 
@@ -18,6 +30,20 @@ _AVERAGE = (
     Setting("shift", AVERAGE_SHIFT_BITS, "Bits that the product is shifted right, with rounding", lasting=True),
     *OUTPUT_SETTINGS,
 )
+_SCALED = (
+    Setting("multiplier", SCALED_BITS, "What the sum is multiplied by", lasting=True),
+    SCALE_SHIFT,
+    *SCALED_SETTINGS,
+)
+MOST_SCALED = 1 << 23
+"""Most elements of a scaled sum: it then has 33 bits at most."""
+
+
+def _settings(kind: PoolKind, requantisation: RequantisationForm) -> tuple[Setting, ...]:
+    """What an average does with its sums."""
+    if kind == "max":
+        return ()
+    return _SCALED if requantisation == "scaled" else _AVERAGE
 
 
 @dataclass(frozen=True)
@@ -25,11 +51,12 @@ class PoolStage(WindowStage):
     """The maximum of each window, or its average: sum times a multiplier, shifted.
 
     Padding is left out of the maximum and counts as zero in the average. ``lanes`` channels are done in one cycle: a
-    divisor of the channels.
+    divisor of the channels. ``requantisation``: where it is scaled, an average has zero points.
     """
 
     kind: PoolKind = "max"
     lanes: int = 1
+    requantisation: RequantisationForm = "shift"
 
     def check(self, maps: Maps) -> None:
         """The channels stay the same, and the lanes divide them."""
@@ -43,7 +70,17 @@ class PoolStage(WindowStage):
 
     def settings(self, maps: Maps) -> tuple[Setting, ...]:
         """Windows; for an average its division."""
-        return (*super().settings(maps), *(_AVERAGE if self.kind == "average" else ()))
+        return (*super().settings(maps), *_settings(self.kind, self.requantisation))
+
+    @property
+    def scaling(self) -> int:
+        """Those of a scaled average."""
+        return scaling_registers(self.requantisation) if self.kind == "average" else 0
+
+    @property
+    def registers(self) -> int:
+        """Operands and result; and those of scaling."""
+        return POOL_REGISTERS + self.scaling
 
     def read_registers(self, maps: Maps) -> int:
         """A pixel, and a block of lanes."""
@@ -56,9 +93,14 @@ class GlobalPoolStage(SingleMapStage):
 
     kind: PoolKind = "average"
     lanes: int = 1
+    requantisation: RequantisationForm = "shift"
 
     def check(self, maps: Maps) -> None:
-        """The channels stay the same, and the lanes divide them."""
+        """The channels stay the same, and the lanes divide them; a scaled sum has 33 bits at most."""
+        if self.kind == "average" and self.requantisation == "scaled":
+            check_range(
+                "elements of a scaled average", maps[self.reads].line * maps[self.reads].lines, 1, MOST_SCALED
+            )
         check_equal("channels", maps[self.reads].channels, maps[self.makes].channels)
         check_divides("lanes", self.lanes, maps[self.makes].channels)
 
@@ -68,4 +110,9 @@ class GlobalPoolStage(SingleMapStage):
 
     def settings(self, maps: Maps) -> tuple[Setting, ...]:
         """The division of an average."""
-        return _AVERAGE if self.kind == "average" else ()
+        return _settings(self.kind, self.requantisation)
+
+    @property
+    def scaling(self) -> int:
+        """Those of a scaled average."""
+        return scaling_registers(self.requantisation) if self.kind == "average" else 0

@@ -1,13 +1,15 @@
 """A convolution stage: windows of a map, one block of products a cycle, requantised pixels."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.pipeline import BIAS_BYTES, ConvStage, MapParameters, PipelineParameters
+from hwgen.arch.latency import PIPELINE_SCALING
+from hwgen.arch.pipeline import ConvStage, MapParameters, PipelineParameters
 from hwgen.gateware.lib.requantise import Requantise, clip_ports, connected_clip
 from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.linebuffer import WindowPort
+from hwgen.gateware.pipeline.scaled import RECORD, ChannelScaling, delayed, scaled_ports
 from hwgen.gateware.pipeline.stage import StageComponent
 from hwgen.gateware.pipeline.weight_store import WeightStore
 from hwgen.gateware.pipeline.window_reader import WindowReader, connect_reader, window_members
@@ -18,6 +20,7 @@ __all__ = ["Convolution"]
 class Convolution(StageComponent):
     """Read the tap and its weights, multiply, accumulate, requantise: four steps of a datapath, one cycle each.
 
+    Where sums are scaled, requantising takes four cycles more, and padding reads as the zero point of the input.
     All of them stall while the queue after the stage is full.
 
     Parameters
@@ -37,7 +40,7 @@ class Convolution(StageComponent):
     map_line : In
         Columns of a line of the map that is read.
     shift, relu, ceiling : In
-        As `Requantise` has them.
+        As `Requantise` has them; where sums are scaled there are zero_in, zero_out, low and high instead.
     window : In(WindowPort)
     load, loading, i_weights, keep, biases
         See `WeightStore`.
@@ -58,11 +61,11 @@ class Convolution(StageComponent):
 
     def __init__(self, *, stage: ConvStage, source: MapParameters, made: MapParameters, beat: int) -> None:
         self._stage, self._source, self._made, self._beat = stage, source, made, beat
+        self._scaled = stage.requantisation == "scaled"
         super().__init__(
             {
                 **window_members(stage, source),
-                "shift": In(5),
-                **clip_ports(),
+                **(scaled_ports() if self._scaled else {"shift": In(5), **clip_ports()}),
                 "window": In(WindowPort.of(source)),
                 "load": In(1),
                 "loading": Out(1),
@@ -133,11 +136,15 @@ class Convolution(StageComponent):
                     m.d.sync += total.eq(sum(lane_products, start=Mux(accumulate.fresh, 0, total)))
 
         # Requantise.
+        if self._scaled:
+            values, written = self._scale(m, sums, go, complete, store.bias_data)
+        else:
+            values, written = self._requantised(m, sums, complete, store.bias_data), complete
         m.d.comb += [
             store.bias_enable.eq(go & accumulate.valid & accumulate.last),
             store.bias_address.eq(accumulate.outer),
-            collect.write.eq(complete),
-            collect.block.eq(Cat(*self._requantised(m, sums, complete, store.bias_data))),
+            collect.write.eq(written),
+            collect.block.eq(Cat(*values)),
         ]
         return m
 
@@ -147,7 +154,7 @@ class Convolution(StageComponent):
             words=stage.taps * self._outer * self._inner,
             lanes=stage.input_lanes * stage.output_lanes,
             blocks=self._outer,
-            outputs=stage.output_lanes,
+            bias_bytes=stage.record_bytes * stage.output_lanes,
             beat=self._beat,
         )
         connect(m, store.i_beat, flipped(self.i_weights))
@@ -165,7 +172,8 @@ class Convolution(StageComponent):
         """The product registers, output lane by output lane, each with the product that it takes."""
         stage = self._stage
         gated = Signal(len(tap))
-        m.d.comb += gated.eq(Mux(pad, 0, tap))
+        around = self.zero_in.replicate(len(tap) // 8) if self._scaled else C(0, len(tap))
+        m.d.comb += gated.eq(Mux(pad, around, tap))
         found = []
         for lane in range(stage.output_lanes * stage.input_lanes):
             place = lane % stage.input_lanes if shared else lane
@@ -173,14 +181,32 @@ class Convolution(StageComponent):
             found.append((Signal(signed(16), name=f"product_{lane}"), pixel * weight))
         return found
 
+    def _scale(
+        self, m: Module, sums: list[Signal], go: Value, complete: Value, records: Value
+    ) -> tuple[list[Value], Value]:
+        """The outputs of scaled sums, and whether they are those of a block."""
+        values: list[Value] = []
+        for lane, total in enumerate(sums):
+            m.submodules[f"scaling_{lane}"] = unit = ChannelScaling()
+            record = Signal(RECORD, name=f"record_{lane}")
+            m.d.comb += [
+                record.as_value().eq(records.word_select(lane, RECORD.size)),
+                unit.advance.eq(go),
+                unit.total.eq(total + record.bias),
+                *(getattr(unit, name).eq(record[name]) for name in ("multiplier", "shift", "twice")),
+                *(getattr(unit, name).eq(getattr(self, name)) for name in ("zero_out", "low", "high")),
+            ]
+            values.append(unit.value)
+        return values, delayed(m, go, complete, PIPELINE_SCALING, "scaled")
+
     def _requantised(self, m: Module, sums: list[Signal], enable: Value, bias: Value) -> list[Value]:
-        values = []
+        values, stage_bytes = [], self._stage.record_bytes
         for lane, total in enumerate(sums):
             m.submodules[f"requantise_{lane}"] = unit = Requantise()
             m.d.comb += [
                 unit.enable.eq(enable),
                 unit.sum.eq(total),
-                unit.bias.eq(bias.word_select(lane, 8 * BIAS_BYTES)),
+                unit.bias.eq(bias.word_select(lane, 8 * stage_bytes)),
                 unit.shift.eq(self.shift),
                 *connected_clip(unit, self),
             ]

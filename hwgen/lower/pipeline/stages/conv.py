@@ -5,14 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.latency import CONV_REGISTERS
-from hwgen.arch.pipeline import BIAS_BYTES, ConvStage
-from hwgen.arch.requantisation import clip_values, scale_values
+from hwgen.arch.pipeline import ConvStage
+from hwgen.arch.requantisation import bias_records, clip_values, records_content, scale_values, scaled_values
 from hwgen.golden.network import RowData
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
 from hwgen.ir.layer_set import Node
-from hwgen.ir.requantisation import Requantisation
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.stage import Int8, PlannedStage, RunningStage, Words
 from hwgen.lower.pipeline.stages.window import WindowKind
@@ -26,7 +25,6 @@ __all__ = ["KINDS"]
 class _Convolution(WindowKind[ConvStage]):
     parameters = ConvStage
     played_kind = CONV
-    datapath = CONV_REGISTERS
 
     def runs(self, node: Node) -> bool:
         return node.operator.schedulable
@@ -48,10 +46,14 @@ class _Convolution(WindowKind[ConvStage]):
     def stage(self, planned: PlannedStage, lanes: Lanes) -> ConvStage:
         row, (source,) = planned.row, planned.operands
         return ConvStage(
-            source.reads, planned.makes, row.kernel, row.stride, row.node.groups, lanes.inputs, lanes.outputs
-        )
+            source.reads, planned.makes, row.kernel, row.stride, row.node.groups, lanes.inputs, lanes.outputs,
+            planned.requantisation,
+        )  # fmt: skip
 
-    def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
+    def arithmetic(self, node: Node, data: RowData, form: RequantisationForm) -> dict[str, int]:
+        requantisation = data.requantisation
+        if form == "scaled":
+            return scaled_values(requantisation, node.name)
         return {**scale_values(requantisation, node.name), **clip_values(requantisation, node.name)}
 
     def weight_words(self, stage: ConvStage, data: RowData, axis: LineAxis) -> Iterator[NDArray[np.uint8]]:
@@ -62,8 +64,8 @@ class _Convolution(WindowKind[ConvStage]):
         blocks = weights.reshape(count // outputs, outputs, channels // inputs, inputs, across, along)
         words = blocks.transpose(0, 4, 5, 2, 1, 3).reshape(-1, outputs * inputs)
         yield np.ascontiguousarray(words).view(np.uint8)
-        biases = np.ascontiguousarray(data.bias.astype("<i4").reshape(-1, outputs)).view(np.uint8)
-        yield biases.reshape(-1, outputs * BIAS_BYTES)
+        records = bias_records(data.bias, data.requantisation.scales, stage.requantisation)
+        yield records.view(np.uint8).reshape(-1, outputs * stage.record_bytes)
 
     def of_windows(
         self, stage: ConvStage, tile: RunningStage, windows: Int8, in_map: NDArray[np.bool_], words: Words
@@ -73,9 +75,11 @@ class _Convolution(WindowKind[ConvStage]):
         o, i = stage.output_lanes, stage.input_lanes
         blocks = words["weights"].reshape(outputs // o, *stage.kernel, inputs // i, o, i).transpose(0, 4, 3, 5, 1, 2)
         weights = blocks.reshape(outputs, inputs, *stage.kernel).view(np.int8)
-        biases = np.ascontiguousarray(words["bias"]).view("<i4").reshape(-1).astype(np.int32)
+        records = np.ascontiguousarray(words["bias"]).reshape(-1).view(np.int8)
+        biases, scales = records_content(records, stage.requantisation)
+        requantisation = tile.scaled(scales) if scales else tile.requantisation()
         sums = _convolved(windows, weights, stage.groups).astype(np.int32)
-        return requantise(sums, biases, tile.requantisation()).astype(np.int8)
+        return requantise(sums, biases, requantisation).astype(np.int8)
 
 
 def _convolved(windows: Int8, weights: Int8, groups: int) -> NDArray[np.int64]:

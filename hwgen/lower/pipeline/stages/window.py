@@ -56,7 +56,7 @@ class WindowKind(StageKind[W]):
         return PlayedStage(
             self.played_kind, stage.reads, stage.makes, tile.steps, across, along, down, right,
             tile.setting("lines"), tile.setting("columns"), tile.setting("first_line"),
-            tile.setting("first_column"), tile.queue(stage),
+            tile.setting("first_column"), tile.queue(stage), stage.registers,
         )  # fmt: skip
 
     def run(self, stage: W, tile: RunningStage, operands: list[Int8], words: Words) -> Int8:
@@ -71,10 +71,15 @@ class WindowKind(StageKind[W]):
         in_map = lines_in_map[:, None, :, None] & columns_in_map[None, :, None, :]
         if in_map.size:
             found = lines[:, across[:, None, :, None], along[None, :, None, :]]
-            windows = np.where(in_map, found, np.int8(0))
+            windows = np.where(in_map, found, np.int8(self.padding_value(tile)))
         else:
             windows = np.zeros((lines.shape[0], *in_map.shape), np.int8)
         return self.of_windows(stage, tile, windows, in_map, words)
+
+    def padding_value(self, tile: RunningStage) -> int:
+        """What padding reads as."""
+        zero = tile.settings.get("zero_in", 0)
+        return (zero ^ 0x80) - 0x80
 
     @abstractmethod
     def of_windows(
@@ -82,7 +87,7 @@ class WindowKind(StageKind[W]):
     ) -> Int8:
         """The outputs of windows [channels, lines, columns, across, along].
 
-        ``in_map`` says which taps [lines, columns, across, along] are in the map. The others are padding, and zero.
+        ``in_map`` says which taps [lines, columns, across, along] are in the map. The others are padding.
         """
 
 
