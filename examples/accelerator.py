@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HARDWARE", "RESULTS", "Record", "chosen_hardware", "dram_bytes", "hwgen", "judge", "on_a_cluster"]
+__all__ = [
+    "HARDWARE",
+    "RESULTS",
+    "Record",
+    "chosen_hardware",
+    "depth_first",
+    "dram_bytes",
+    "hwgen",
+    "judge",
+    "on_a_cluster",
+]
 
 RESULTS = Path("results") / "examples"
 HARDWARE = Path(__file__).resolve().parents[1] / "schedules" / "hardware"
@@ -132,6 +142,29 @@ def on_a_cluster(record: Record, name: str, file: str, command: list[Any], outpu
     record.figures[name] = {"cycles": cycles, "dram_bytes": moved, "utilisation": run["utilisation"],
                             "largest_cycles_difference": far, "programs": len(run["programs"])}  # fmt: skip
     return moved
+
+
+def depth_first(record: Record, command: list[Any], outputs: Mapping[str, NDArray]) -> None:
+    """Run it on depth-first pipelines, too, and mark what must hold. ``command``, ``outputs``: see `on_a_cluster`."""
+    folder = record.folder / "depth_first"
+    run = hwgen(*command, "--depth-first", "-o", folder)
+    stacks, cycles = run["stacks"], run["cycles"]
+    record.say("  depth-first:")
+    record.mark("every element that the pipelines leave is the integer reference's", run["exact"])
+    wrong = [line for one in stacks for line in one["failures"]]
+    record.mark(f"every access of {len(stacks)} runs of stacks is predicted", not wrong)
+    far = max(_wrong(one) for one in stacks)
+    record.mark(
+        f"cycles of a run differ by at most {far:.2%} from the prediction (up to {CYCLES:.0%})", far <= CYCLES
+    )
+    same = all(np.array_equal(np.load(folder / run["outputs"][one]), array) for one, array in outputs.items())
+    record.mark("outputs are those of the first run", same)
+    record.say(
+        f"  {cycles['measured']:,} cycles ({cycles['predicted']:,} predicted), utilisation {run['utilisation']:.3f}, "
+        f"{run['bytes']:,} bytes at the DRAM beside the weights; {len(run['host'])} nodes on the host"
+    )
+    record.figures["depth_first"] = {"cycles": cycles, "bytes": run["bytes"], "utilisation": run["utilisation"],
+                                     "largest_cycles_difference": far, "runs": len(stacks)}  # fmt: skip
 
 
 def _judge_counts(record: Record, run: dict[str, Any]) -> float:

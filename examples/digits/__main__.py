@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from examples.accelerator import Record, chosen_hardware, hwgen, judge, on_a_cluster
+from examples.accelerator import Record, chosen_hardware, depth_first, hwgen, judge, on_a_cluster
 from examples.digits.lenet import Floats, as_onnx
 from examples.digits.training import train
 from examples.quantising import quantise
@@ -65,6 +65,7 @@ def main() -> int:
     judge(record, run)
     command = ["run", model, "--input", files["on_a_cluster"], "--resident"]
     on_a_cluster(record, "resident", "cluster_64_vector.yaml", command, {"answers": made[: 10 * ON_A_CLUSTER]})
+    depth_first(record, ["run", model, "--input", files["on_a_cluster"]], {"answers": made[: 10 * ON_A_CLUSTER]})
     record.figures |= {"training_seconds": seconds, "float_right": float(right), "right": float(part)}
     return record.close()
 

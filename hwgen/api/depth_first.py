@@ -1,5 +1,6 @@
 """Depth-first solutions: which of a call's arguments is one, its pipelines, what is predicted of them."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -11,21 +12,43 @@ from hwgen.api.results import Answer
 from hwgen.arch.dram import DramPort
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.pipeline import MoverParameters, PipelineParameters
+from hwgen.golden.network import RowData
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
 from hwgen.lower.pipeline.images import layout_of
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
 from hwgen.lower.pipeline.program import KINDS, PipelineProgram
-from hwgen.lower.pipeline.solution import is_solution, read_solution
+from hwgen.lower.pipeline.solution import Solution, is_solution, read_solution
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import stack_cost
 
-__all__ = ["MACS", "StackPrediction", "dram_port", "predict_stacks", "solution_among", "solution_file",
-           "stack_parameters"]  # fmt: skip
+__all__ = [
+    "MACS",
+    "StackPrediction",
+    "dram_port",
+    "memory_size",
+    "predict_stacks",
+    "predictions_of",
+    "solution_among",
+    "solution_file",
+    "stack_parameters",
+]
 
+LARGEST_MEMORY = 1 << 40
 FRONT_FILE = "front.yaml"
 """What ``depth-first`` writes without --memory."""
+
+
+def memory_size(text: str) -> int:
+    """Bytes, of a size such as 256KiB; raises `InputError`."""
+    match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
+    size = int(match[1]) << {"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]] if match else 0
+    if not 1 <= size <= LARGEST_MEMORY:
+        raise InputError(
+            f"--memory: expected a size such as 256KiB or 2MiB, from 1 byte to 1024GiB, got {text[:40]!r}"
+        )
+    return size
 
 
 def dram_port(name: str | None) -> DramPort | None:
@@ -130,11 +153,18 @@ def predict_stacks(path: Path, *, macs: int | None, dram: str | None = None) -> 
 
     ``dram``: the hardware whose DRAM the pipelines are on; None: their streams never stall.
     """
-    solution, port = read_solution(path), dram_port(dram)
+    solution = read_solution(path)
+    return StackPrediction(path, solution.network.network, predictions_of(solution, macs=macs, port=dram_port(dram)))
+
+
+def predictions_of(
+    solution: Solution, *, macs: int | None, port: DramPort | None, rows: Mapping[str, RowData] | None = None
+) -> tuple[dict[str, Any], ...]:
+    """What every stack of a solution costs, as plain data. ``rows``: the data of its rows; None: it has none."""
     movers = None if port is None else MoverParameters(port.axi_bits)
     entries: list[dict[str, Any]] = []
     for stack in solution.stacks:
-        program = lower_stack(plan_stack(solution, stack), None, macs=macs or MACS, movers=movers)
+        program = lower_stack(plan_stack(solution, stack), rows, macs=macs or MACS, movers=movers)
         cost, traffic = stack_cost(solution.graph, stack), solution.traffic(stack)
         weights = cost.weights if solution.weights == "resident" else 0
         entries.append({
@@ -145,7 +175,7 @@ def predict_stacks(path: Path, *, macs: int | None, dram: str | None = None) -> 
             "total_bytes": traffic.total,
             "cycles": _cycles(program, port),
         })  # fmt: skip
-    return StackPrediction(path, solution.network.network, tuple(entries))
+    return tuple(entries)
 
 
 def _cycles(program: PipelineProgram, port: DramPort | None) -> int:

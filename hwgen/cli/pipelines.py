@@ -1,4 +1,4 @@
-"""What commands that take a depth-first solution share: options, and what is predicted of it, as a table."""
+"""What commands share that run depth-first: options, and what is predicted, as a table."""
 
 from typing import Annotated
 
@@ -8,17 +8,24 @@ from hwgen.api.depth_first import MACS, StackPrediction
 from hwgen.cli.console import print_table
 from hwgen.cli.jobs import hardware_names
 
-__all__ = ["DramOption", "MacsOption", "print_stack_prediction"]
+__all__ = ["DepthFirstOption", "DramOption", "MacsOption", "MemoryOption", "print_stack_prediction"]
 
+DepthFirstOption = Annotated[
+    bool, typer.Option("--depth-first", help="Of a model: what it begins with on pipelines, the rest on the host.")
+]
+
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="With --depth-first: bytes on chip, at most, such as 16KiB; if not given, what the least traffic needs.",
+    ),
+]
 
 MacsOption = Annotated[
     int | None,
-    typer.Option(
-        "--macs",
-        min=1,
-        max=1 << 16,
-        help=f"Multipliers of each pipeline of a depth-first solution: {MACS} by default.",
-    ),
+    typer.Option("--macs", min=1, max=1 << 16, help=f"Multipliers of each depth-first pipeline: {MACS} by default."),
 ]
 
 DramOption = Annotated[

@@ -136,6 +136,7 @@ predict two_levels --hardware cluster.yaml --elements
 predict levels --hierarchy hierarchy.yaml --fills
 predict depth_first.yaml
 predict depth_first.yaml --macs 8 --dram cluster.yaml
+predict quantised.onnx --depth-first --macs 8
 calibrate cluster.yaml --tiles 10
 depth-first network.yaml
 depth-first network.yaml --memory 1KiB -o out
@@ -166,6 +167,7 @@ cosim two_levels --hardware cluster.yaml
 cosim two_levels --hardware cluster.yaml --clusters 2
 cosim depth_first.yaml --macs 8 --sim icarus
 run quantised.onnx --hardware fixed.yaml --seed 1 --sim icarus -o out
+run quantised.tflite --depth-first --seed 1 --sim icarus -o out
 regress table.yaml --buffer 512 --shared -o out
 regress-clusters two_levels --hardware cluster.yaml -o out
 regress-stacks --small -o out

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.api.arguments import claim_folder
+from hwgen.api.depth_first import memory_size
 from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.jobs import set_names
 from hwgen.golden.phases import in_phases
@@ -61,7 +62,6 @@ Folder = Annotated[
 
 LARGEST = 1 << 14
 """Pixels of a side of the input, at most."""
-LARGEST_MEMORY = 1 << 40
 FILES = {"depth_first_front": "front.yaml", "depth_first": "depth_first.yaml"}
 """What is written of each kind."""
 SHOWN = 24
@@ -84,7 +84,7 @@ def depth_first(
     An element is a byte. The front is over all cuts, tiling factors to 64 and skips in rings or through DRAM, with
     weights resident or fetched once for each stack.
     """
-    limit = None if memory is None else _memory(memory)
+    limit = None if memory is None else memory_size(memory)
     if limit is None and requantisation != "shift":
         raise InputError("--requantisation: expected with --memory, which says what pipelines run")
     claim_folder(output)
@@ -144,16 +144,6 @@ def _is_of(solution: dict[str, Any], front: dict[str, Any]) -> bool:
     except (KeyError, TypeError):
         return False
     return named and wanted in points
-
-
-def _memory(text: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
-    size = int(match[1]) << {"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]] if match else 0
-    if not 1 <= size <= LARGEST_MEMORY:
-        raise InputError(
-            f"--memory: expected a size such as 256KiB or 2MiB, from 1 byte to 1024GiB, got {text[:40]!r}"
-        )
-    return size
 
 
 def _resolution(text: str) -> tuple[int, int]:

@@ -1,19 +1,22 @@
 """``hwgen predict``: the exact counts, buffer needs and cycles of a schedule, without a simulation."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hwgen.api.arguments import refuse
-from hwgen.api.depth_first import StackPrediction
+from hwgen.api.depth_first import StackPrediction, memory_size
+from hwgen.api.depth_first_networks import DepthFirstForecastRequest, model_among
 from hwgen.api.forecasts import ForecastRequest
 from hwgen.api.networks import is_model
 from hwgen.api.predictions import PredictRequest
 from hwgen.cli.clusters import ImageOnEachOption
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.jobs import hardware_names
-from hwgen.cli.pipelines import DramOption, MacsOption, print_stack_prediction
+from hwgen.cli.pipelines import DepthFirstOption, DramOption, MacsOption, MemoryOption, print_stack_prediction
+from hwgen.cli.printers.depth_first import print_depth_first_forecast
 from hwgen.cli.printers.forecasts import print_forecast
 from hwgen.cli.printers.predictions import print_layer
 from hwgen.cli.workload import FillsOption, HierarchyOption, ResidentOption
@@ -50,6 +53,8 @@ def predict(
     elements: Elements = False,
     macs: MacsOption = None,
     dram: DramOption = None,
+    depth_first: DepthFirstOption = False,
+    memory: MemoryOption = None,
     hierarchy: HierarchyOption = None,
     fills: FillsOption = False,
     as_json: Json = False,
@@ -60,8 +65,15 @@ def predict(
     two memory levels is counted at both, on the given cluster or on four HWCs, its program included. A depth-first
     solution: what each of its stacks holds, moves and takes. With --hierarchy: counts by the level that serves,
     what each level has to hold, and energy. Of a quantised model (ONNX, TFLite) a line for each hardware: what it
-    takes for one image, as `hwgen run` predicts it; with --clusters for an image on each.
+    takes for one image, as `hwgen run` predicts it; with --clusters for an image on each; with --depth-first the
+    stacks that it begins with.
     """
+    if depth_first:
+        others = {"--hardware": hardware, "--resident": resident, "--mhz": mhz, "--clusters": clusters,
+                  "--layers": layers, "--elements": elements, "--hierarchy": hierarchy, "--fills": fills}  # fmt: skip
+        _predict_depth_first(schedules, others, memory, macs, dram, as_json=as_json)
+        return
+    refuse({"--memory": memory}, "expected with --depth-first")
     if len(schedules) == 1 and is_model(schedules[0]):
         others = {"--elements": elements, "--macs": macs, "--dram": dram, "--hierarchy": hierarchy, "--fills": fills}
         refuse(others, "not with a model")
@@ -92,3 +104,23 @@ def predict(
     else:
         for one in found.layers:
             print_layer(one)
+
+
+def _predict_depth_first(
+    schedules: list[str],
+    others: Mapping[str, object],
+    memory: str | None,
+    macs: int | None,
+    dram: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Predict what a model begins with depth-first. ``others``: options that do not go with that."""
+    model = model_among(schedules)
+    refuse(others, "not with --depth-first")
+    size = None if memory is None else memory_size(memory)
+    forecast = DepthFirstForecastRequest(model=model, memory=size, macs=macs, dram=dram).answer()
+    if as_json:
+        print_json(forecast.document())
+    else:
+        print_depth_first_forecast(forecast)

@@ -5,12 +5,17 @@ from typing import Annotated
 
 import typer
 
+from hwgen.api.arguments import refuse
+from hwgen.api.depth_first import memory_size
+from hwgen.api.depth_first_networks import DepthFirstRunRequest
 from hwgen.api.running import RunRequest
 from hwgen.cli.clusters import ImageOnEachOption
 from hwgen.cli.commands.cosim import Jobs, Sim
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.jobs import hardware_names
+from hwgen.cli.pipelines import DepthFirstOption, DramOption, MacsOption, MemoryOption
+from hwgen.cli.printers.depth_first import print_depth_first_run
 from hwgen.cli.printers.runs import print_run
 from hwgen.cli.workload import ResidentOption
 
@@ -45,6 +50,10 @@ def run(
     jobs: Jobs = 0,
     resident: ResidentOption = False,
     clusters: ImageOnEachOption = None,
+    depth_first: DepthFirstOption = False,
+    memory: MemoryOption = None,
+    macs: MacsOption = None,
+    dram: DramOption = None,
     as_json: Json = False,
 ) -> int:
     """Run a quantised network: its layers with weights on an HWC or a cluster in the simulator, others on the host.
@@ -53,7 +62,26 @@ def run(
     On a cluster each stretch of layers between nodes of the host is one program. With --clusters images run at the
     same time, one on each. Every output is compared with the
     integer reference, every count with the model, and the reference with ONNX Runtime, or with LiteRT for TFLite.
+
+    With --depth-first the nodes that the network begins with run as stacks on pipelines of line buffers, pixel by
+    pixel, as far as pipelines have stages for them, and the host runs the rest.
     """
+    if depth_first:
+        refuse(
+            {"--hardware": hardware, "--resident": resident, "--clusters": clusters},
+            "not with --depth-first, whose pipelines --memory, --macs and --dram choose",
+        )
+        size = None if memory is None else memory_size(memory)
+        deep = DepthFirstRunRequest(
+            model=model, given=given, mean=mean, std=std, seed=seed, output=output, simulator=simulator, jobs=jobs,
+            memory=size, macs=macs, dram=dram,
+        ).answer()  # fmt: skip
+        if as_json:
+            print_json(deep.document())
+        else:
+            print_depth_first_run(deep)
+        return 0 if deep.passed else 1
+    refuse({"--memory": memory, "--macs": macs, "--dram": dram}, "expected with --depth-first")
     found = RunRequest(
         model=model, hardware=hardware, given=given, mean=mean, std=std, seed=seed, output=output,
         simulator=simulator, jobs=jobs, resident=resident, clusters=clusters,

@@ -1,0 +1,88 @@
+"""``hwgen run`` and ``hwgen predict`` of a model with ``--depth-first``: stacks in the RTL, and refusals."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.lower.pipeline.quantised import beginning_of
+from hwgen.readers.integers.reader import read_quantised
+from tests.cli.command_line import refused
+from tests.conftest import Run
+from tests.readers.integers.models import Draft, small
+
+
+def pooled(path: Path) -> Path:
+    """Two convolutions, an average of all, a product with weights: scores [1, 3], all of it for pipelines."""
+    rng, draft = np.random.default_rng(4), Draft([1, 2, 5, 6])
+    first = draft.weights(rng.integers(-99, 99, (4, 2, 3, 3)), [0.01, 0.02, 0.005, 0.01])
+    made = draft.node("Conv", draft.both("x", 0.05, 100), first, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    made = draft.both(draft.node("Relu", made), 0.06, 0)
+    second = draft.weights(rng.integers(-99, 99, (4, 1, 3, 3)), [0.01, 0.02, 0.015, 0.01])
+    made = draft.both(draft.node("Conv", made, second, kernel_shape=[3, 3], group=4), 0.11, 120)
+    made = draft.both(draft.node("GlobalAveragePool", made), 0.05, 130)
+    made = draft.node("Flatten", made)
+    last = draft.weights(rng.integers(-99, 99, (3, 4)), 0.02)
+    return draft.write(path, draft.both(draft.node("Gemm", made, last, transB=1), 0.1, 128), [1, 3])
+
+
+@pytest.mark.usefixtures("icarus")
+def test_a_network_runs_as_it_is_predicted(run: Run, tmp_path: Path) -> None:
+    model = pooled(tmp_path / "x.onnx")
+    foreseen = run("predict", model, "--depth-first", "--macs", 8, "--json").json
+    answer = run(
+        "run", model, "--depth-first", "--macs", 8, "--seed", 3, "--sim", "icarus", "-o", tmp_path / "out", "--json"
+    )
+    assert answer.status == 0
+    found = answer.json
+    assert found["exact"]
+    assert found["host"] == []
+    assert [one["failures"] for one in found["stacks"]] == [[]]
+    assert found["cycles"] == {"predicted": foreseen["cycles"], "measured": foreseen["cycles"]}
+    assert found["bytes"] == foreseen["total_bytes"] == 2 * 5 * 6 + 3
+    assert len(foreseen["nodes"]) == 4
+    assert found["onnxruntime"]["equal"] == 1
+    assert np.load(tmp_path / "out" / next(iter(found["outputs"].values()))).shape == (1, 3)
+
+
+def test_less_memory_takes_more_stacks_and_bytes(run: Run, tmp_path: Path) -> None:
+    model = pooled(tmp_path / "x.onnx")
+    whole = run("predict", model, "--depth-first", "--json").json
+    few = run("predict", model, "--depth-first", "--memory", "110", "--json").json
+    assert few["total_bytes"] > whole["total_bytes"]
+    assert all(sum(one["memory"].values()) <= 110 for one in few["stacks"])
+    shown = run("predict", model, "--depth-first")
+    assert shown.status == 0
+    assert f"{whole['total_bytes']:,}" in shown.out
+
+
+def test_what_the_host_does_is_told(run: Run, tmp_path: Path) -> None:
+    draft = Draft([1, 2, 5, 6])
+    weights = draft.weights(np.arange(54).reshape(3, 2, 3, 3) - 20, [0.01, 0.02, 0.005])
+    made = draft.both(draft.node("Conv", draft.both("x", 0.05, 100), weights, kernel_shape=[3, 3]), 0.1, 7)
+    model = draft.write(tmp_path / "x.onnx", draft.both(draft.node("Sigmoid", made), 1 / 256, 0), [1, 3, 3, 4])
+    found = run("predict", model, "--depth-first", "--json").json
+    (table,) = found["host"]
+    assert found["host"] == {table: "a pipeline has no stage for table"}
+    assert f"host: {table} (a pipeline has no stage for table)" in run("predict", model, "--depth-first").out
+
+
+def test_refusals(run: Run, tmp_path: Path) -> None:
+    model, out = small(tmp_path / "x.onnx"), tmp_path / "out"
+    deep = "--depth-first", "--seed", 1, "-o", out
+    only = "not with --depth-first, whose pipelines --memory, --macs and --dram choose"
+    refused(run("run", model, *deep, "--hardware", "hwc_16"), f"--hardware: {only}")
+    refused(run("run", model, *deep, "--resident"), f"--resident: {only}")
+    refused(run("run", model, "--seed", 1, "-o", out, "--macs", 8), "--macs: expected with --depth-first")
+    refused(run("run", model, *deep, "--memory", "much"), "--memory: expected a size such as 256KiB")
+    refused(run("run", model, *deep, "--memory", "4"), "--memory: expected at least ")
+    refused(run("run", model, *deep, "--dram", "hwc_16"), "--dram: expected the hardware of a cluster, got hwc_16")
+    refused(run("run", model, "--depth-first", "-o", out), "--input, --seed: expected one of them")
+    refused(run("predict", model, "--memory", "4KiB"), "--memory: expected with --depth-first")
+    refused(run("predict", model, "--depth-first", "--mhz", 50), "--mhz: not with --depth-first")
+    refused(run("predict", "lenet", "--depth-first"), "--depth-first: expected one quantised model, got lenet")
+    draft = Draft([1, 2, 5, 6])
+    made = draft.both(draft.node("Sigmoid", draft.both("x", 0.05, 100)), 1 / 256, 0)
+    table = draft.write(tmp_path / "table.onnx", made, [1, 2, 5, 6])
+    refused(run("predict", table, "--depth-first"), "table: expected nodes that a pipeline has stages for, got none")
+    assert beginning_of(read_quantised(model)).ends is None
