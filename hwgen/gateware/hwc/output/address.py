@@ -26,14 +26,14 @@ class RowAddress(wiring.Component):
     -------
     settings : In
     moves : In(1)
-        From the next cycle on ``channel`` and ``row`` are those of another row; it takes `ROW_ADDRESS` from there.
+        ``channel`` is that of another row, and ``row`` from the next cycle on; it takes `ROW_ADDRESS` from here.
     partial : In(1)
-        The address is wanted among the partial sums. As ``channel`` and ``row`` it stands for `ROW_ADDRESS` cycles.
+        The address is wanted among the partial sums. It stands for `ROW_ADDRESS` cycles.
     channel, row : In
     address : Out
         Byte address of the row's first element.
-    placed : Out(1)
-        It is right.
+    will_be_placed : Out(1)
+        It will be right in the next cycle.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -46,22 +46,22 @@ class RowAddress(wiring.Component):
                 "channel": In(bits),
                 "row": In(bits),
                 "address": Out(address_bits(parameters)),
-                "placed": Out(1),
+                "will_be_placed": Out(1),
             }
         )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         settings, partial = self.settings, self.partial
-        step = Signal(ROW_ADDRESS)
+        step = Signal(ROW_ADDRESS - 1)
         plane = Mux(partial, settings.partial_plane, settings.output_plane)
         # Of a product the part by the lower bits, and the one by those above.
         factor, product, above = Signal.like(self.row), Signal(32), Signal(32 - FACTOR_BITS)
         pitch = Signal(max(len(plane), len(settings.partial_pitch), len(settings.output_pitch)))
         m.d.sync += [
             step.eq(Mux(self.moves, 1, Cat(0, step[:-1]))),
-            factor.eq(Mux(step[0], self.channel, self.row)),
-            pitch.eq(Mux(step[0], plane, Mux(partial, settings.partial_pitch, settings.output_pitch))),
+            factor.eq(Mux(self.moves, self.channel, self.row)),
+            pitch.eq(Mux(self.moves, plane, Mux(partial, settings.partial_pitch, settings.output_pitch))),
             product.eq(factor * pitch[:FACTOR_BITS]),
             above.eq(factor * pitch[FACTOR_BITS:]),
         ]
@@ -69,8 +69,7 @@ class RowAddress(wiring.Component):
         with m.If(step[-2:].any()):
             so_far = Mux(step[-2], base, self.address)
             m.d.sync += self.address.eq(so_far + product + (above << FACTOR_BITS))
-        with m.If(self.moves):
-            m.d.sync += self.placed.eq(0)
-        with m.Elif(step[-1]):
-            m.d.sync += self.placed.eq(1)
+        placed = Signal()
+        m.d.comb += self.will_be_placed.eq((placed | step[-1]) & ~self.moves)
+        m.d.sync += placed.eq(self.will_be_placed)
         return m

@@ -34,7 +34,7 @@ class DrainedVectors(wiring.Component):
         Go to the first vector.
     taken : In(1)
         Go to the next vector; after the last one ``valid`` is clear.
-    valid, place, is_final, tile : Out
+    valid, place, is_final : Out
         As `OutputWalk`'s.
     next_valid, next_place, next_is_final : Out
         Of the vector after it; from two cycles after a vector was taken on.
@@ -66,7 +66,6 @@ class DrainedVectors(wiring.Component):
                 "valid": Out(1),
                 "place": Out(p.output_index_bits),
                 "is_final": Out(1),
-                "tile": Out(p.position_bits).array(3),
                 "next_valid": Out(1),
                 "next_place": Out(p.output_index_bits),
                 "next_is_final": Out(1),
@@ -96,8 +95,9 @@ class DrainedVectors(wiring.Component):
         m.submodules.row_address = row_address = RowAddress(p)
         for block in (walk, row_address):
             connect(m, flipped(settings), block.settings)
-        starting, settled = Signal(FIRST_VECTOR - 1), Signal(2)
+        starting, settled, begins = Signal(FIRST_VECTOR - 1), Signal(2), Signal()
         m.d.sync += [
+            begins.eq(self.start | self.moves),
             starting.eq(Cat(self.start, starting[:-1])),
             self.moves.eq(self.taken | starting[-1]),
             settled.eq(Cat(self.moves, settled[:-1])),
@@ -105,7 +105,8 @@ class DrainedVectors(wiring.Component):
         m.d.comb += [
             walk.start.eq(self.start),
             walk.advance.eq(self.moves),
-            row_address.moves.eq(self.start | self.moves),
+            walk.index_advance.eq(self.moves),
+            row_address.moves.eq(begins),
             row_address.partial.eq(~walk.is_final),
             row_address.channel.eq(walk.channel),
             row_address.row.eq(walk.row),
@@ -114,12 +115,7 @@ class DrainedVectors(wiring.Component):
             self.next_is_final.eq(walk.is_final),
         ]
         with m.If(self.taken | starting[-1]):
-            m.d.sync += [
-                self.valid.eq(walk.valid),
-                self.place.eq(walk.place),
-                self.is_final.eq(walk.is_final),
-                *(mine.eq(its) for mine, its in zip(self.tile, walk.tile, strict=True)),
-            ]
+            m.d.sync += [self.valid.eq(walk.valid), self.place.eq(walk.place), self.is_final.eq(walk.is_final)]
         column = Signal.like(walk.column)
         with m.If(self.moves):
             m.d.sync += [

@@ -194,44 +194,40 @@ class OutputStream(wiring.Component):
 
     def _load(self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal) -> tuple[Value, Value]:
         """Load the partial sums of the next tile that resumes. Returns whether a vector of it is to be loaded now,
-        and whether one is to be kept from the next cycle on."""
+        and whether one is to be kept from the next cycle on.
+
+        That one begins to be loaded is known late in a cycle: only the index in the tile changes with it, the walk
+        and the row's address a cycle later. Whether the next one is wanted is found a cycle before it may begin. So
+        in the cycle after a begin it is found of the vector that has begun; then the port takes nothing and ends
+        nothing. What comes with another row or tile has the time that the row's address takes.
+        """
         p, settings, move = self.parameters, self.settings, port.i_move
         m.submodules.load = load = OutputWalk(p)
         m.submodules.load_address = row_address = RowAddress(p)
         for block in (load, row_address):
             connect(m, flipped(settings), block.settings)
         ahead = Signal(range(TILES_LOADED_AHEAD + 2))
-        has_room, revisits, wants, begins, keeping, keeps, ends_tile = (Signal() for _ in range(7))
+        wants, begins, begun, skips, moved, keeping, keeps, ends_tile = (Signal() for _ in range(8))
         place = Signal(self.index_bits)
         lines, steps = Signal(range(p.vector_lanes.product + 1)), Signal(range(p.vector_lanes.product + 1))
-        tile, last_tile = Signal(len(Cat(*load.tile))), Signal(len(Cat(*load.tile)))
-        offset = (
-            load.index
-            + Mux(ahead[0], settings.output_box_vectors, 0)
-            + (Mux(ahead[1], settings.output_box_vectors, 0) << 1)
-        )
         # What is loaded must have been written: the same tile must not be waiting for its drain.
-        with m.If(load.valid & load.resumes):
-            m.d.comb += [
-                has_room.eq(offset < output_capacity(p, settings) + self.unloaded),
-                revisits.eq(((ahead != 0) & (tile == Cat(*drain.tile))) | (ahead[1] & (tile == last_tile))),
-                wants.eq(row_address.placed & has_room & ~revisits & (ahead <= TILES_LOADED_AHEAD)),
-            ]
+        has_room, revisits = self._room(m, load, drain, ahead), self._revisits(m, load, ahead)
+        m.d.sync += wants.eq(load.valid & load.resumes & row_address.will_be_placed & has_room & ~revisits)
         m.d.comb += [
-            tile.eq(Cat(*load.tile)),
-            load.start.eq(self.start),
-            row_address.moves.eq(self.start | (load.advance & load.leaves_row)),
-            row_address.partial.eq(1),
-            row_address.channel.eq(load.channel),
-            row_address.row.eq(load.row),
             begins.eq(wants & port.free & ~unloading),
-            load.advance.eq(begins | (load.valid & ~load.resumes & (ahead <= TILES_LOADED_AHEAD))),
+            skips.eq(load.valid & ~load.resumes & (ahead <= TILES_LOADED_AHEAD)),
+            load.start.eq(self.start),
+            load.advance.eq(begun | skips),
+            load.index_advance.eq(begins | skips),
+            row_address.moves.eq((begun & load.leaves_row) | moved),
+            row_address.partial.eq(1),
+            row_address.channel.eq(Mux(begun, load.next_channel, load.channel)),
+            row_address.row.eq(load.row),
         ]
+        m.d.sync += [begun.eq(begins), moved.eq(self.start | (skips & load.leaves_row))]
         # They are there when the vector may be loaded, also where it is in the same row as the one before.
         m.d.sync += [lines.eq(load.channels * load.rows), steps.eq(lines * load.columns)]
         m.d.sync += ahead.eq(ahead + (load.advance & load.ends_tile) - self.drained)
-        with m.If(load.advance & load.ends_tile):
-            m.d.sync += last_tile.eq(tile)
         with m.If(wants):
             m.d.comb += [
                 move.kind.eq(VectorMove.LOAD_PARTIALS),
@@ -252,3 +248,35 @@ class OutputStream(wiring.Component):
             m.d.sync += keeping.eq(0)
             m.d.comb += self.loaded.eq(port.done & ends_tile)
         return wants, keeps
+
+    def _room(self, m: Module, load: OutputWalk, drain: DrainedVectors, ahead: Signal) -> Value:
+        """Whether the memory has room for the vector to load, in the next cycle.
+
+        That a vector leaves is known late in a cycle, so it only chooses between two comparisons: what will be free
+        then is computed while the vector waits. The tiles ahead, and what has left, are those of the cycle before.
+        """
+        settings, capacity = self.settings, output_capacity(self.parameters, self.settings)
+        of_tile = settings.output_box_vectors
+        of_tiles = Signal(len(of_tile) + 2, name="boxes")
+        limit, limit_after = Signal(self.index_bits + 2), Signal(self.index_bits + 2)
+        offset = Signal(max(len(of_tiles), self.index_bits) + 1)
+        m.d.sync += [
+            of_tiles.eq(Mux(ahead[0], of_tile, 0) + (Mux(ahead[1], of_tile, 0) << 1)),
+            limit.eq(capacity + self.unloaded),
+            # With the last vector of a tile all of that tile is free, which then counts no more as one ahead.
+            limit_after.eq(capacity + Mux(drain.ends_tile, of_tile, drain.index_after)),
+        ]
+        m.d.comb += offset.eq(load.index + of_tiles)
+        return Mux(drain.taken | drain.moves, offset < limit_after, offset < limit)
+
+    def _revisits(self, m: Module, load: OutputWalk, ahead: Signal) -> Value:
+        """Whether the tile to load is one that will not have been drained in the next cycle, or too far ahead."""
+        tile = Cat(*load.tile)
+        last, before_last = Signal(len(tile), name="last_tile"), Signal(len(tile), name="tile_before_last")
+        is_last, is_before_last = Signal(), Signal()
+        with m.If(load.advance & load.ends_tile):
+            m.d.sync += [last.eq(tile), before_last.eq(last)]
+        m.d.sync += [is_last.eq(tile == last), is_before_last.eq(tile == before_last)]
+        now = ((ahead != 0) & is_last) | (ahead[1] & is_before_last) | (ahead > TILES_LOADED_AHEAD)
+        drained = (ahead[1] & is_last) | ((ahead > TILES_LOADED_AHEAD) & is_before_last)
+        return Mux(self.drained, drained, now)

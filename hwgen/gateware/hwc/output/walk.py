@@ -32,6 +32,8 @@ class OutputWalk(wiring.Component):
         Go to the first vector.
     advance : In(1)
         Go to the next vector; after the last one ``valid`` is clear.
+    index_advance : In(1)
+        The same for ``index`` alone: in the same cycle, or in the one before it.
     valid : Out(1)
     index : Out
         Number of the vector in its tile; tiles at an edge leave some out.
@@ -39,6 +41,8 @@ class OutputWalk(wiring.Component):
         Where it lies in the output memory.
     channel, row, column : Out
         Its first output channel, row and column.
+    next_channel : Out
+        The first output channel of the next vector.
     channels, rows, columns : Out
         Elements that the vector has.
     leaves_row : Out(1)
@@ -60,10 +64,12 @@ class OutputWalk(wiring.Component):
                 "settings": In(settings_signature(p)),
                 "start": In(1),
                 "advance": In(1),
+                "index_advance": In(1),
                 "valid": Out(1),
                 "index": Out(p.output_index_bits),
                 "place": Out(p.output_index_bits),
                 "channel": Out(p.position_bits),
+                "next_channel": Out(p.position_bits),
                 "row": Out(p.position_bits),
                 "column": Out(p.position_bits),
                 "channels": Out(range(p.lanes.m + 1)),
@@ -131,6 +137,7 @@ class OutputWalk(wiring.Component):
         m.d.comb += [
             *(getattr(low, f"step_{at}").eq(getattr(self.settings, f"step_{order[at]}_{dim}")) for at in steps),
             place.eq(low.value),
+            *([self.next_channel.eq(low.following)] if dim == "m" else []),
             tile.eq(getattr(low, f"level_{outside[-1]}") if outside else 0),
         ]
 
@@ -141,7 +148,7 @@ class OutputWalk(wiring.Component):
         m.submodules.index = index = SteppedValue(
             loops=len(order), inner=steps, steps=steps, shape=bits, step_bits=bits
         )
-        index.follow(m, nest, self.start | self.advance, nest.ended[first])
+        index.follow(m, nest, self.start | self.index_advance, nest.ended[first])
         capacity = output_capacity(p, self.settings)
         base = Signal.like(self.index)
         m.d.comb += [
