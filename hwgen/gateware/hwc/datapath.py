@@ -37,6 +37,8 @@ class Datapath(wiring.Component):
     i_operation : In(operation)
     input_address : Out, input_data : In
         To the input stream's memory, one cycle of latency.
+    input_inside : Out
+        A bit for each lane along y, with the address: it reads no padding. If the memory answers what that reads as.
     weight_address : Out, weight_data : In
         To the weight stream's memory, one cycle of latency.
     load_data : In
@@ -60,6 +62,7 @@ class Datapath(wiring.Component):
                 "settings": In(settings_signature(parameters)),
                 "i_operation": In(layout),
                 "input_address": Out(layout["input_address"].shape),
+                **({"input_inside": Out(lanes.y)} if parameters.pads_before else {}),
                 "input_data": In(data.ArrayLayout(8, lanes.y * lanes.c * parameters.input_reads)),
                 "weight_address": Out(layout["weight_address"].shape),
                 "weight_data": In(data.ArrayLayout(8, parameters.weight_reads)),
@@ -101,6 +104,8 @@ class Datapath(wiring.Component):
         for j in range(p.lanes.y):
             m.d.comb += used[j * p.lanes.x : (j + 1) * p.lanes.x].eq(Mux(rows_inside[j], columns_inside, 0))
         m.d.comb += [self.input_address.eq(op.input_address), self.weight_address.eq(op.weight_address)]
+        if p.pads_before:
+            m.d.comb += self.input_inside.eq(used)
 
         # Multiply: lanes on padding or beyond the edge count what padding reads as; all channels of the lanes see the
         # same pixels.
@@ -178,7 +183,7 @@ class Datapath(wiring.Component):
         pixels = [Signal(signed(8), name=f"pixel_{n}") for n in range(across)]
         for n, pixel in enumerate(pixels):
             row, column = divmod(n, p.lanes.x)
-            m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * p.input_reads + column], self._padding))
+            m.d.comb += pixel.eq(self._or_padding(used[n], self.input_data[row * p.input_reads + column]))
         weights = [self.weight_data[channel].as_signed() for channel in range(p.lanes.m)]
         held = [Signal(signed(16), name=f"product_{lane}") for lane in range(p.lanes.product)]
         narrow = [pixels[lane % across] * weights[lane // across] for lane in range(p.lanes.product)]
@@ -191,10 +196,11 @@ class Datapath(wiring.Component):
         pairs = [Mux(wide, Cat(held[n], held[n + 1]).as_signed(), held[n]) for n in range(0, p.lanes.product, 2)]
         return [held[lane] if lane % 2 else pairs[lane // 2] for lane in range(p.lanes.product)]
 
-    @property
-    def _padding(self) -> Value | int:
-        """What padding reads as."""
-        return self.settings.zero_in if self.parameters.scaled else 0
+    def _or_padding(self, inside: Value, operand: Value) -> Value:
+        """An input, or what padding reads as."""
+        if self.parameters.pads_before:
+            return operand
+        return Mux(inside, operand, self.settings.zero_in if self.parameters.scaled else 0)
 
     def _sums(self, m: Module, channels: Value, used: Value, inside: Value) -> list[Value]:
         """The sum over the lanes along c of the products of each lane along m, y and x, by a tree of adders.
@@ -214,7 +220,7 @@ class Datapath(wiring.Component):
             # Of a pair of lanes the first one has the product of 16-bit operands.
             takes_two = p.byte_planes and c % 2 == 0
             if p.scaled:
-                operand = Mux(inside[n], operand, self._padding)
+                operand = self._or_padding(inside[n], operand)
             else:
                 counted = used[n] & counted
             pixel = self._spread(m, operand, f"pixel_{c}_{n}")

@@ -201,6 +201,8 @@ class Hwc(wiring.Component):
             output.unload_data.eq(datapath.unload_data),
             output.unload_done.eq(datapath.unloaded),
         ]
+        if datapath.parameters.pads_before:
+            m.d.comb += source.read_inside.eq(datapath.input_inside)
 
     def _control(
         self,

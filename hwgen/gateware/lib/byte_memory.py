@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.parameter_error import ParameterError
 
 __all__ = ["BankWrites", "ByteMemory", "bank_layout"]
 
@@ -97,6 +98,8 @@ class ByteMemory(wiring.Component):
         are used: the answers are the same in every cycle, and there is less time for the reader.
     rotates_late
         So are they without block RAM, where the reader has the time.
+    fills
+        What is read may be replaced, before it is in the register; only of a single byte that is rotated before.
 
     Members
     -------
@@ -107,19 +110,31 @@ class ByteMemory(wiring.Component):
         From `BankWrites`: what each bank is to write.
     chosen : In(1)
         It does, unless this is clear.
+    inside : In(1), outside : In(8)
+        Where the first one is clear with the address, the second one is read. Only if it ``fills``.
     """
 
     def __init__(
-        self, *, depth: int, banks: int, lanes: int, block_ram: bool = False, rotates_late: bool = False
+        self,
+        *,
+        depth: int,
+        banks: int,
+        lanes: int,
+        block_ram: bool = False,
+        rotates_late: bool = False,
+        fills: bool = False,
     ) -> None:
+        if fills and (block_ram or rotates_late or lanes > 1):
+            raise ParameterError("fills: expected one byte, which is in a register when it is read")
         self._depth, self._banks, self._lanes = depth, banks, lanes
-        self._block_ram, self._rotates_late = block_ram, rotates_late
+        self._block_ram, self._rotates_late, self._fills = block_ram, rotates_late, fills
         super().__init__(
             {
                 "read_address": In((depth * banks - 1).bit_length() + 1),
                 "read_data": Out(data.ArrayLayout(8, lanes)),
                 "i_banks": In(bank_layout(depth, banks)),
                 "chosen": In(1, init=1),
+                **({"inside": In(1, init=1), "outside": In(8)} if fills else {}),
             }
         )
 
@@ -147,6 +162,8 @@ class ByteMemory(wiring.Component):
         rotated, after = banks, select if late else int(self._lanes > 1)
         for bit in reversed(range(after, select)):
             rotated = self._rotated(m, rotated, bit, read_bank[bit])
+        if self._fills:
+            rotated = [Mux(self.inside, rotated[0], self.outside)]
         if not self._block_ram:
             kept = min(self._banks, self._lanes + (1 << after) - 1)
             held = [Signal(8, name=f"held_{place}", reset_less=True) for place in range(kept)]

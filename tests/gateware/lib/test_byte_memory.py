@@ -36,6 +36,7 @@ SHAPES = [
         *((shape, {}) for shape in SHAPES),
         *((shape, {"block_ram": True}) for shape in SHAPES[::2]),
         *((shape, {"rotates_late": True}) for shape in SHAPES[:6:2]),
+        *((shape, {"fills": True}) for shape in SHAPES if shape[2] == 1),
     ],
 )
 def test_reads_what_was_written_wherever_a_run_begins_and_ends(
@@ -63,6 +64,13 @@ def test_reads_what_was_written_wherever_a_run_begins_and_ends(
 
         async def read(address: int) -> list[int]:
             ctx.set(memory.read_address, address)
+            if "fills" in kind:
+                outside = rng.randrange(256)
+                ctx.set(memory.inside, 0)
+                ctx.set(memory.outside, outside)
+                await ctx.tick()
+                assert ctx.get(memory.read_data[0]) == outside
+                ctx.set(memory.inside, 1)
             await ctx.tick()
             return [ctx.get(memory.read_data[lane]) for lane in range(lanes)]
 

@@ -47,6 +47,8 @@ class InputStream(wiring.Component):
     read_address : In, one per lane along y; read_data : Out
         For each of them, and each lane along c, as many consecutive elements as there are lanes along x, one cycle
         later.
+    read_inside : In
+        A bit for each lane along y: where it is clear, what padding reads as is read. If `HwcParameters.pads_before`.
     overflow : Out(1)
         A tile needs more slabs than the ring has.
     """
@@ -66,6 +68,7 @@ class InputStream(wiring.Component):
                 "read_data": Out(
                     data.ArrayLayout(8, parameters.lanes.y * parameters.lanes.c * parameters.input_reads)
                 ),
+                **({"read_inside": In(parameters.lanes.y)} if parameters.pads_before else {}),
                 "overflow": Out(1),
             }
         )
@@ -142,6 +145,7 @@ class InputStream(wiring.Component):
                 block_ram=p.block_ram,
                 # The datapath has a register for them then.
                 rotates_late=spreads(p.lanes),
+                fills=p.pads_before,
             )
             number = copy * p.lanes.c + channel_lane
             m.submodules[f"memory_{number}"] = memory
@@ -150,6 +154,8 @@ class InputStream(wiring.Component):
                 memory.chosen.eq(self._chosen(fill, channel_lane)),
                 memory.read_address.eq(self.read_address[copy]),
             ]
+            if p.pads_before:
+                m.d.comb += [memory.inside.eq(self.read_inside[copy]), memory.outside.eq(self.settings.zero_in)]
             for byte in range(p.input_reads):
                 m.d.comb += self.read_data[number * p.input_reads + byte].eq(memory.read_data[byte])
 
