@@ -1,6 +1,6 @@
 """The control of a buffet: tiles are pushed, filled in order, passed to the sequencer, released and freed."""
 
-from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.memory import Memory
@@ -29,6 +29,8 @@ class TileQueue(wiring.Component):
         Units of the ring. The fetcher defines the unit.
     tells_alone
         Whether ``alone`` is used.
+    tells_spare
+        Whether ``spare`` is used.
 
     Members
     -------
@@ -40,6 +42,9 @@ class TileQueue(wiring.Component):
         How many; not on the critical path.
     free : Out
         Free units.
+    spare : Out
+        Free units less ``reserve`` as it was in the cycle before. From a register, so that nobody subtracts late in a
+        cycle. Only if ``tells_spare``.
     completes : In(1)
         A pulse: the next tile is complete.
     o_token : Out(stream)
@@ -50,8 +55,11 @@ class TileQueue(wiring.Component):
         Every tile before the last one pushed (perhaps in this cycle) is released. Only if ``tells_alone``.
     """
 
-    def __init__(self, *, token: ShapeLike, capacity: int, tells_alone: bool = False) -> None:
-        self._capacity, self._room, self._tells_alone = capacity, capacity.bit_length(), tells_alone
+    def __init__(
+        self, *, token: ShapeLike, capacity: int, tells_alone: bool = False, tells_spare: bool = False
+    ) -> None:
+        self._capacity, self._room = capacity, capacity.bit_length()
+        self._tells_alone, self._tells_spare = tells_alone, tells_spare
         self._tile = data.StructLayout({"token": token, "drop": self._room})
         super().__init__(
             {
@@ -63,6 +71,7 @@ class TileQueue(wiring.Component):
                 "o_token": Out(stream.Signature(token)),
                 "release": In(1),
                 **({"alone": Out(1)} if tells_alone else {}),
+                **({"spare": Out(signed(self._room + 1))} if tells_spare else {}),
             }
         )
 
@@ -109,6 +118,8 @@ class TileQueue(wiring.Component):
         m.d.comb += freed.eq(self.free + Mux(drops.r_en, drops.r_data, 0))
         with m.If(self.reserves | drops.r_en):
             m.d.sync += self.free.eq(Mux(self.reserves, freed - self.reserve, freed))
+        if self._tells_spare:
+            m.d.sync += self.spare.eq(Mux(self.reserves, freed - (self.reserve << 1), freed - self.reserve))
         return m
 
 

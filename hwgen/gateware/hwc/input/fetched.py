@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 
-__all__ = ["FetchedLine", "FetchedTile", "FreeElements", "NextWord", "RowBegin"]
+__all__ = ["FetchedLine", "FetchedTile", "FreeElements", "NextWord", "RoomForWord", "RowBegin"]
 
 
 class FetchedLine:
@@ -44,14 +44,26 @@ class NextWord:
     reach: Value
 
 
+@dataclass(frozen=True)
+class RoomForWord:
+    """Whether there will be room for a word that may be the next one: for the whole slab, up to the end of its line,
+    up to its last element. What registers have is compared, and among the comparisons is chosen."""
+
+    slab: Value
+    end: Value
+    reach: Value
+
+
 class FetchedTile:
     """What does not change within a tile, and what changes from row to row."""
 
-    def __init__(self, tile: wiring.PureInterface) -> None:
+    def __init__(self, tile: wiring.PureInterface, word: int) -> None:
         self.channels, self.words = Signal.like(tile.channels), Signal.like(tile.words)
         self.single_word, self.single_channel = Signal(), Signal()
         self.first, self.last = Signal.like(tile.first), Signal.like(tile.last)
         self.quotient, self.phase = Signal.like(tile.quotient), Signal(2)
+        # The quotient, and a word further.
+        self.reach = Signal(signed(len(tile.quotient) + word.bit_length()))
         self.gaps, self.kernel_columns = Signal(), Signal(2)
         self.row_gaps, self.kernel_rows, self.gap = Signal(), Signal(2), Signal(2)
         self.rows_left, self.run_left = Signal.like(tile.rows), Signal(2)
@@ -63,17 +75,17 @@ class FetchedTile:
 
 
 class FreeElements:
-    """The number of free elements of the ring, and the ``reserve`` of the present tile while one is ``active``."""
+    """The number of free elements of the ring; while a tile is ``active``, what that one's row leaves: ``spare``."""
 
-    def __init__(self, free: Value, active: Value | None = None, reserve: Value | None = None) -> None:
-        self._free, self._active, self._claim = free, active, reserve
+    def __init__(self, free: Value, active: Value | None = None, spare: Value | None = None) -> None:
+        self._free, self._active, self._spare = free, active, spare
 
     def has(self, elements: Value) -> Value:
         """Whether this number of elements will be free."""
         enough = ~(self._free - elements)[-1]
-        if self._active is None or self._claim is None:
+        if self._active is None or self._spare is None:
             return enough
-        return Mux(self._active, ~(self._free - self._claim - elements)[-1], enough)
+        return Mux(self._active, ~(self._spare - elements)[-1], enough)
 
 
 class RowBegin:

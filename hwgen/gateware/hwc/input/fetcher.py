@@ -1,13 +1,13 @@
 """Fetches the new rows of one tile of the input after the other, one word a cycle."""
 
-from amaranth.hdl import C, Module, Mux, Signal, Value
+from amaranth.hdl import C, Module, Mux, Signal, Value, signed
 from amaranth.hdl._ast import Assign
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
-from hwgen.gateware.hwc.input.fetched import FetchedLine, FetchedTile, FreeElements, NextWord, RowBegin
+from hwgen.gateware.hwc.input.fetched import FetchedLine, FetchedTile, FreeElements, NextWord, RoomForWord, RowBegin
 from hwgen.gateware.hwc.input.fill import input_place, is_one_phase
 from hwgen.gateware.hwc.input.placed_tile import placed_tile
 from hwgen.gateware.hwc.settings import bytes_in_ring, settings_signature
@@ -42,6 +42,8 @@ class InputFetcher(wiring.Component):
         Elements that are free in the ring, those that are claimed now among them.
     alone : In(1)
         There is nothing in the ring that belongs to another tile. Where columns slide.
+    spare : In
+        Free elements less those that a row takes, of all tiles alike. Where columns do not slide.
     reserves : Out(1)
         Some of them are taken.
     reserve : Out
@@ -63,7 +65,7 @@ class InputFetcher(wiring.Component):
                 "settings": In(settings_signature(parameters)),
                 "i_tile": In(placed_tile(parameters)),
                 "free": In(room),
-                **({"alone": In(1)} if parameters.columns_slide else {}),
+                **({"alone": In(1)} if parameters.columns_slide else {"spare": In(signed(room + 1))}),
                 "reserves": Out(1),
                 "reserve": Out(room),
                 "o_request": Out(stream.Signature(request_layout(parameters.ports.I))),
@@ -83,7 +85,7 @@ class InputFetcher(wiring.Component):
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
         flat = (p.input_elements - 1).bit_length() + 1
-        tile = FetchedTile(incoming)
+        tile = FetchedTile(incoming, self._word)
         line = FetchedLine(incoming, flat, p.lanes.c, self._word)
         active, room, empty = Signal(), Signal(), Signal()
         goes, steps = Signal(), Signal()
@@ -163,7 +165,7 @@ class InputFetcher(wiring.Component):
         return used
 
     def _goes_to(
-        self, m: Module, line: FetchedLine, word: NextWord, used: Signal, name: str, free: FreeElements
+        self, m: Module, line: FetchedLine, word: NextWord, used: Signal, name: str, room: RoomForWord
     ) -> list[Assign]:
         """It is the next word; so many elements will be free.
 
@@ -174,7 +176,7 @@ class InputFetcher(wiring.Component):
         slab, is_last = self.settings.input_slab, word.last & word.last_line
         m.d.comb += [
             need.eq(Mux(is_last, slab, Mux(by_line, word.end, word.reach))),
-            fits.eq(Mux(is_last, free.has(slab), Mux(by_line, free.has(word.end), free.has(word.reach)))),
+            fits.eq(Mux(is_last, room.slab, Mux(by_line, room.end, room.reach))),
         ]
         return [
             line.last_word.eq(word.last),
@@ -204,7 +206,9 @@ class InputFetcher(wiring.Component):
         word = NextWord(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * reach)
         line_begin, lines = self._next_begin(m, line)
         at = line_begin + tile.quotient
-        next_line = NextWord(tile.single_word, tile.channels_left == 2, last_row, tile.phase, at, lines, at + reach)
+        next_line = NextWord(
+            tile.single_word, tile.channels_left == 2, last_row, tile.phase, at, lines, line_begin + tile.reach
+        )
         next_row = NextWord(
             begin.single_word,
             begin.single_channel,
@@ -214,11 +218,15 @@ class InputFetcher(wiring.Component):
             settings.input_line,
             begin.quotient + reach,
         )
-        free, spare = FreeElements(self.free), FreeElements(self.free, active, self.reserve)
-        to_word = self._goes_to(m, line, word, self._used(m, word, tile, "word"), "word", free)
+        left = self.free - self.reserve if p.columns_slide else self.spare
+        free, spare = FreeElements(self.free), FreeElements(self.free, active, left)
+        slab = settings.input_slab
+        room = RoomForWord(free.has(slab), free.has(word.end), free.has(word.reach))
+        to_word = self._goes_to(m, line, word, self._used(m, word, tile, "word"), "word", room)
         begins = self._used(m, next_row, begin, "line", first=True)
-        to_line = self._goes_to(m, line, next_line, begins, "line", free)
-        to_row = self._goes_to(m, line, next_row, begins, "row", spare)
+        to_line = self._goes_to(m, line, next_line, begins, "line", self._room_for_line(line, tile, line_begin))
+        room = RoomForWord(spare.has(slab), spare.has(next_row.end), spare.has(next_row.reach))
+        to_row = self._goes_to(m, line, next_row, begins, "row", room)
         begin.address = self._address(m, tile, line, begin)
         with m.If(steps):
             m.d.sync += [line.word_address.eq(begin.address), line.words_left.eq(begin.words)]
@@ -271,6 +279,14 @@ class InputFetcher(wiring.Component):
         ]
         return begin, end
 
+    def _room_for_line(self, line: FetchedLine, tile: FetchedTile, begin: Value) -> RoomForWord:
+        """Whether there will be room for the first word of the next channel's line."""
+        free, after = FreeElements(self.free), line.end + self.settings.input_line
+        end = free.has(after)
+        if line.channel_lane is not None:
+            end = Mux(self._in_last_lane(line.channel_lane), end, free.has(line.end))
+        return RoomForWord(free.has(self.settings.input_slab), end, FreeElements(self.free - tile.reach).has(begin))
+
     def _in_last_lane(self, lane: Value) -> Value:
         """Whether a lane along c is the last one of those that there are."""
         p = self.parameters
@@ -304,6 +320,7 @@ class InputFetcher(wiring.Component):
             tile.first.eq(incoming.first),
             tile.last.eq(incoming.last),
             tile.quotient.eq(incoming.quotient),
+            tile.reach.eq(incoming.quotient + self._word_in_ring),
             tile.phase.eq(incoming.phase),
             tile.gaps.eq(incoming.gaps),
             tile.kernel_columns.eq(incoming.kernel_columns),

@@ -80,7 +80,10 @@ class InputStream(wiring.Component):
         m.submodules.fetcher = fetcher = InputFetcher(p)
         m.submodules.fill = fill = InputFill(p)
         m.submodules.tiles = tiles = TileQueue(
-            token=input_token(p), capacity=p.input_elements, tells_alone=p.columns_slide
+            token=input_token(p),
+            capacity=p.input_elements,
+            tells_alone=p.columns_slide,
+            tells_spare=not p.columns_slide,
         )
         connect(m, flipped(self.settings), placer.settings, fetcher.settings)
         connect(m, fetcher.o_request, flipped(self.o_request))
@@ -101,6 +104,8 @@ class InputStream(wiring.Component):
                 m.d.comb += getattr(fetcher.i_tile, name).eq(getattr(placer.o_tile, name))
         if p.columns_slide:
             m.d.comb += fetcher.alone.eq(tiles.alone)
+        else:
+            m.d.comb += fetcher.spare.eq(tiles.spare)
         if p.wide:
             m.d.comb += fill.wide.eq(self.settings.wide)
         m.d.comb += [
