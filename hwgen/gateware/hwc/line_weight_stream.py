@@ -191,21 +191,22 @@ class LineWeightStream(wiring.Component):
 
     def _address(self, m: Module, nest: LoopNest, ahead: Value, *, moves: Value, ends_line: Value) -> Signal:
         """The present word in memory, counted in words: lines lie side by side, so it goes on by ``ahead`` at the end
-        of a line, too, unless the lines from another one on come again."""
+        of a line, too, unless the lines from another one on come again. Where those begin is noted a cycle later, as
+        that a line ends is known late."""
         base = self.settings.weight_base[self._in_word :]
         address, following = Signal.like(base, name="word_address"), Signal.like(base)
         m.d.comb += following.eq(address + ahead)
-        begins = [(loops, Signal.like(base, name=f"begin_{loops[0]}")) for loops in self._repeating(nest)]
-        for loops, begin in begins:
+        for loops in self._repeating(nest):
+            noted, begin = (Signal.like(base, name=f"{name}_{loops[0]}") for name in ("noted", "begin"))
+            begins = Signal(name=f"begins_{loops[0]}")
+            m.d.comb += begin.eq(Mux(begins, address, noted))
             with m.If(ends_line & Cat(nest.turning[j] for j in loops).any()):
                 m.d.comb += following.eq(begin)
+            m.d.sync += [noted.eq(begin), begins.eq(self.start | (moves & ends_line & nest.ended[loops[0]]))]
         with m.If(self.start):
-            m.d.sync += [place.eq(base) for place in (address, *(begin for _, begin in begins))]
+            m.d.sync += address.eq(base)
         with m.Elif(moves):
             m.d.sync += address.eq(following)
-            for loops, begin in begins:
-                with m.If(ends_line & nest.ended[loops[0]]):
-                    m.d.sync += begin.eq(following)
         return address
 
     def _repeating(self, nest: LoopNest) -> list[list[int]]:
