@@ -17,7 +17,8 @@ from hwgen.arch.registers.control import Status
 from hwgen.golden.network import RowData, row_output, row_requantisation, row_sums
 from hwgen.ir.counts import Access
 from hwgen.ir.layer_set import Network, Node
-from hwgen.ir.requantisation import Requantisation, Scale
+from hwgen.ir.network.kinds import Lookup
+from hwgen.ir.requantisation import TABLE_ENTRIES, Requantisation, Scale
 from hwgen.lower.pipeline.cycles import played_on_dram, played_run
 from hwgen.lower.pipeline.images import Images, images_of, in_scan_order
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -38,6 +39,7 @@ __all__ = [
     "job_of",
     "prepare",
     "random_network_data",
+    "random_tables",
     "run_stacks",
 ]
 
@@ -72,6 +74,8 @@ def random_network_data(network: Network, rng: np.random.Generator, *, draw_shif
 
 
 def _row(node: Node, operands: list[Int8], rng: np.random.Generator, *, draw_shifts: bool) -> RowData:
+    if node.operator.tables:
+        return random_tables(node, rng)
     requantisation = row_requantisation(node)
     if not node.operator.weighted:
         if draw_shifts and node.operator.requantises:
@@ -86,6 +90,13 @@ def _row(node: Node, operands: list[Int8], rng: np.random.Generator, *, draw_shi
         shift = int(np.clip(round(np.log2(spread / 40.0)) + rng.integers(0, 2), 0, 31))
         requantisation = _shifted(requantisation, shift)
     return RowData(weights, bias, requantisation)
+
+
+def random_tables(node: Node, rng: np.random.Generator) -> RowData:
+    """Random tables of a row."""
+    tables = rng.integers(-128, 128, (node.groups, TABLE_ENTRIES), dtype=np.int8)
+    shape = (1, node.output_channels, node.output_height, node.output_width)
+    return RowData(quantised=Lookup(name=node.name, inputs=node.inputs, covers=(), shape=shape, tables=tables))
 
 
 def _shifted(requantisation: Requantisation, shift: int) -> Requantisation:
@@ -138,9 +149,10 @@ class StackRun:
 
     @property
     def bias_bytes(self) -> int:
-        """Predicted bytes of biases; where sums are scaled, of the records that have them."""
-        words = (self.parameters.memory_words(index) for index in range(len(self.parameters.stages)))
-        return sum(one["bias"].words * one["bias"].bytes for one in words if "bias" in one)
+        """Predicted bytes of biases and of tables; where sums are scaled, of the records that have the biases."""
+        p = self.parameters
+        words = (p.memory_words(index) for index, stage in enumerate(p.stages) if stage.loads_weights)
+        return sum(one.words * one.bytes for memories in words for kind, one in memories.items() if kind != "weights")
 
     @property
     def cycle_limit(self) -> int:
@@ -256,7 +268,7 @@ def compare(run: StackRun, result: PipelineResult) -> StackResult:
         if getattr(measured, kind) != expected
     ]
     if apart != run.bias_bytes:
-        failures.append(f"biases and scales: {apart} bytes, predicted {run.bias_bytes}")
+        failures.append(f"biases, scales and tables: {apart} bytes, predicted {run.bias_bytes}")
     if not result.ended:
         failures.append(no_end(result.total))
     failures += [ended_with({"status": status}) for status in result.status if status != Status.DONE][:1]

@@ -58,7 +58,7 @@ def run_beginning(
     simulated at a time. ``progress`` is called after each stack.
     """
     movers = MoverParameters(port.axi_bits)
-    maps = [NetworkData(dict(beginning.rows), _maps(beginning, tensors)) for tensors in images]
+    maps = [NetworkData(dict(beginning.rows), beginning.maps(tensors)) for tensors in images]
 
     def run(stack: Stack) -> list[RanStack]:
         runs = [
@@ -74,11 +74,6 @@ def run_beginning(
 
     with ThreadPoolExecutor(jobs) as pool:
         return [one for ran in pool.map(run, solution.stacks) for one in ran]
-
-
-def _maps(beginning: Beginning, tensors: Arrays) -> dict[str, Int8]:
-    """The maps [channels, rows, columns] of one image, by their names."""
-    return {name: tensors[tensor].reshape(beginning.sizes(name)) for name, tensor in beginning.tensors.items()}
 
 
 def _outputs(graph: Graph, beginning: Beginning, result: StackResult) -> dict[str, Int8]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cosim.pipeline.comparison import Int8, NetworkData, random_network_data
+from cosim.pipeline.comparison import Int8, NetworkData, random_network_data, random_tables
 from hwgen.golden.network import RowData, row_output, row_sums
 from hwgen.ir.layer_set import Network, Node
 from hwgen.ir.network import kinds
@@ -48,6 +48,8 @@ def _row(
     node: Node, operands: Sequence[Int8], before: Sequence[int], rng: np.random.Generator
 ) -> tuple[RowData, int]:
     """The data of a row, and the zero point of its output."""
+    if node.operator.tables:
+        return random_tables(node, rng), _zero(rng)
     if node.operator.weighted:
         return _weighted(node, operands, before[0], rng)
     if node.operator.requantises:

@@ -68,10 +68,13 @@ class _Planned:
         """Why nodes do not run depth-first, by name; views and quantisers that just follow are left out."""
         found: dict[str, str] = {}
         first, why = self.beginning.ends or ("", "")
+        begun = False
         for node in self.graph.nodes:
+            begun |= node.name in self.beginning.nodes
             if node.name in self.beginning.nodes or isinstance(node, View | Quantise | Dequantise):
                 continue
-            found[node.name] = why if node.name == first else f"it follows {first}, which ends the beginning"
+            after = why if node.name == first else f"it follows {first}, which ends the beginning"
+            found[node.name] = after if begun else "it makes what the first stack reads"
         return found
 
     @property

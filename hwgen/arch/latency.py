@@ -33,6 +33,7 @@ __all__ = [
     "LINE_READ",
     "LINE_WRITTEN",
     "LOAD_ADDRESS_REGISTERS",
+    "LOOKUP_REGISTERS",
     "MOST_IN_FLIGHT",
     "MOST_WORDS_AHEAD",
     "NEXT_BIASES",
@@ -222,6 +223,9 @@ CONV_REGISTERS = 3
 POOL_REGISTERS = 2
 """Registers from the last step of a pool's window to its output pixel: operands and result of
 `pipeline.stages.pool`."""
+LOOKUP_REGISTERS = 2
+"""Registers from the last step of a pixel that goes through a table to its output pixel: operand and entry of
+`pipeline.stages.lookup`."""
 PIPELINE_SCALING = 4
 """The same on top in every stage that scales its sums, one without windows too: products, their sum, its shift and
 the output, of `lib.scaling` and of `pipeline.stages.join`."""

@@ -51,21 +51,22 @@ def pipeline_storage(parameters: PipelineParameters) -> dict[str, dict[str, int]
     """Bytes of a pipeline's storage.
 
     ``rings`` has each map's line memory, ``shuffles`` the lines that a pixel shuffle puts in order, ``weights`` each
-    convolution's weights, ``biases`` their biases: from the memory arrays, and from the parameters where a memory
-    is one word and so a register. ``queues`` are all other arrays, by the block that they are in. Registers:
-    ``in_flight`` are the newest pixels of the maps, ``windows`` what stages and taps have just read, ``collected``
-    the pixels that stages put together, ``streams`` those that input streams do.
+    convolution's weights, ``biases`` their biases, ``tables`` those of each lookup: from the memory arrays, and from
+    the parameters where a memory is one word and so a register. ``queues`` are all other arrays, by the block that
+    they are in. Registers: ``in_flight`` are the newest pixels of the maps, ``windows`` what stages and taps have
+    just read, ``collected`` the pixels that stages put together, ``streams`` those that input streams do.
     """
     rings: dict[str, int] = {}
     shuffles: dict[str, int] = {}
     weights: dict[str, int] = {}
     biases: dict[str, int] = {}
+    tables: dict[str, int] = {}
     queues: dict[str, int] = {}
     for number, one in enumerate(parameters.maps):
         rings[f"map{number}"] = one.elements if one.pixels == 1 else 0
     for index in range(len(parameters.stages)):
         words = parameters.memory_words(index)
-        for kind, found in (("weights", weights), ("bias", biases), ("memory", shuffles)):
+        for kind, found in (("weights", weights), ("bias", biases), ("table", tables), ("memory", shuffles)):
             if kind in words:
                 depth, width = words[kind]
                 found[f"stage{index}"] = width if depth == 1 else 0
@@ -73,6 +74,8 @@ def pipeline_storage(parameters: PipelineParameters) -> dict[str, dict[str, int]
         parent = array.parent
         block, inner = parent[1], parent[-2] if parent[-1] == "words" else parent[-1]
         target = {"ring": rings, "weights": weights, "bias": biases, "memory": shuffles}.get(inner)
+        if inner.startswith("table_"):
+            target = tables
         if target is None:
             queues[block] = queues.get(block, 0) + -(-array.bits // 8)
         else:
@@ -83,6 +86,7 @@ def pipeline_storage(parameters: PipelineParameters) -> dict[str, dict[str, int]
         "shuffles": shuffles,
         "weights": weights,
         "biases": biases,
+        "tables": tables,
         "queues": queues,
         "in_flight": {f"map{number}": each for number, each in enumerate(channels)},
         "windows": {
@@ -101,7 +105,8 @@ def _streams(parameters: PipelineParameters) -> dict[str, int]:
         found[f"operand{index}_{place}"] = maps[parameters.operand(index, place).reads].channels
     found |= {"overlap": max((one.channels for one in maps if one.overlap_in), default=0)}
     words = [parameters.memory_words(index) for index in range(len(parameters.stages))]
-    loads = (max(width for _, width in each.values()) for each in words if "weights" in each)
+    loaded = zip(words, parameters.stages, strict=True)
+    loads = (max(width for _, width in each.values()) for each, stage in loaded if stage.loads_weights)
     return {**found, "weights": sum(loads)}
 
 

@@ -13,6 +13,7 @@ Every map is int8 [channels, rows, columns]. Each operation is defined here and 
   multiplication by `average_scale`, rounded half up; a global pool does the same over the whole map.
 - *pixel_shuffle*: output channel c, row f y + i, column f x + j is input channel c f f + i f + j, row y, column x.
 - *concat*: the operands' channels one after the other.
+- *lookup*: element v is entry v + 128 of its channel's table, which its row's data have as a node (`kinds.Lookup`).
 
 A row that stands for a node of an integer graph (`hwgen.ir.network.kinds`) does what that node does
 (`hwgen.golden.quantised`): scaled sums, zero points.
@@ -193,12 +194,18 @@ class _PixelShuffle(_Reference):
         return split.transpose(0, 3, 1, 4, 2).reshape(channels // factor**2, height * factor, width * factor)
 
 
+class _Lookup(_Reference):
+    def output(self, node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
+        raise InputError(f"{node.name}: lookup: expected its tables, got none")
+
+
 _REFERENCES: dict[str, _Reference] = {
     **dict.fromkeys(CONVOLUTIONS, _Convolution()),
     "deconv": _TransposedConvolution(),
     "add": _Add(),
     "pool": _Pool(),
     "concat": _Concatenation(),
+    "lookup": _Lookup(),
     "pixel_shuffle": _PixelShuffle(),
 }
 

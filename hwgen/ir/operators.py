@@ -57,6 +57,8 @@ class Operator:
     """Whether it reads two maps or more; else exactly one."""
     flattens = False
     """Whether it reads all pixels of its input as channels of one pixel."""
+    tables = False
+    """Whether each element goes through a table that its row has: one, or with groups one for each channel."""
     group_each = False
     """Whether each input channel is a group."""
 
@@ -211,6 +213,15 @@ class _Concatenation(_Join):
         return sum(given)
 
 
+class _Lookup(_Pointwise):
+    tables = True
+
+    def check(self, node: "Node") -> None:
+        super().check(node)
+        if node.groups not in (1, node.input_channels):
+            raise ValueError(f"groups: expected 1 or {node.input_channels} for lookup, got {node.groups}")
+
+
 class _PixelShuffle(Operator):
     def check(self, node: "Node") -> None:
         if node.factor is None:
@@ -241,6 +252,7 @@ OPERATORS = {
         _Pool("pool", "maximum or average of each window, or of a whole feature map"),
         _Join("add", "sum of two or more feature maps"),
         _Concatenation("concat", "channels of two or more feature maps, one map after the other"),
+        _Lookup("lookup", "each element through a table: one, or with `groups` one for each channel"),
         _Pointwise("lrn", "local response normalisation"),
         _PixelShuffle("pixel_shuffle", "the channels of a pixel become a square of pixels"),
     )

@@ -150,7 +150,7 @@ BAD_ROWS = [
     (changed(op="depthwise_conv"), "c1: groups: expected input_channels (4) for a depthwise_conv"),
     (
         changed(op="softmax"),
-        "c1: op: expected conv, depthwise_conv, fc, deconv, pool, add, concat, lrn or pixel_shuffle",
+        "c1: op: expected conv, depthwise_conv, fc, deconv, pool, add, concat, lookup, lrn or pixel_shuffle",
     ),
     (changed(op="pool"), "c1: pool: missing key (max or avg)"),
     (changed(op="pool", pool="max"), "c1: output_channels: expected 4 for pool, got 8"),

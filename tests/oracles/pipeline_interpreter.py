@@ -60,7 +60,7 @@ def interpret(program: PipelineProgram, memory: Memory) -> Traffic:
     for tile in program.tiles:
         run.tile(tile)
     counts = {kind: run.counts[kind] for kind in KINDS}
-    weights = sum(words["weights"].size for words in run.words if words)
+    weights = sum(words["weights"].size for words in run.words if "weights" in words)
     return Traffic(**counts, weights=weights if program.fetched else 0)
 
 

@@ -86,4 +86,4 @@ def _weight_words(program: PipelineProgram) -> list[bytes]:
 
 
 def _weighted(program: PipelineProgram, index: int) -> bool:
-    return "weights" in program.parameters.memory_words(index)
+    return program.parameters.stages[index].loads_weights

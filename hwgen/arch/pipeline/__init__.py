@@ -6,6 +6,7 @@ from hwgen.arch.pipeline.parameters import PipelineParameters
 from hwgen.arch.pipeline.stage import Operand, Stage, WindowStage
 from hwgen.arch.pipeline.stages.conv import ConvStage
 from hwgen.arch.pipeline.stages.join import JoinStage
+from hwgen.arch.pipeline.stages.lookup import LookupStage
 from hwgen.arch.pipeline.stages.pool import GlobalPoolStage, PoolStage
 from hwgen.arch.pipeline.stages.shuffle import ShuffleStage
 
@@ -15,6 +16,7 @@ __all__ = [
     "ConvStage",
     "GlobalPoolStage",
     "JoinStage",
+    "LookupStage",
     "MapParameters",
     "MoverParameters",
     "Operand",

@@ -52,9 +52,9 @@ class Pipeline(wiring.Component):
     i_weights : In(stream)
         For each convolution in order: words of weights ``[output block][tap][input block]``, of output lanes times
         input lanes bytes, then words of biases; where sums are scaled, of records
-        (`hwgen.arch.requantisation.bias_records`). Every word begins on a new beat.
+        (`hwgen.arch.requantisation.bias_records`). For each lookup its tables. Every word begins on a new beat.
     weights_bias : Out(1)
-        The next beat has biases or records.
+        The next beat has biases, records or tables.
     i_map{m} : In(stream)
         New columns of each line of a source in the tile.
     o_map{m} : Out(stream)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hwgen.golden.network import RowData
+from hwgen.golden.network import RowData, row_output
 from hwgen.golden.quantised.maps import average_counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer_set import Network
@@ -18,6 +19,7 @@ from hwgen.ir.names import safe_name
 from hwgen.ir.network import kinds
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Node
+from hwgen.ir.network.tensors import Int8
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.graph import Graph as StackGraph
 from hwgen.search.pipeline.front import best_within, search_front
@@ -36,7 +38,8 @@ class Beginning:
     -------
     network : their rows, connected.
     rows : the data of each row, by its name.
-    tensors : the tensor of the graph that each map is, by the map's name: the input, then the rows.
+    tensors : the tensor of the graph that a map is, by the map's name: the input, then the rows; a map between the
+        rows of one node is none.
     nodes : names of the nodes that they stand for, in order; views between them are not among them.
     ends : why the next node is not among them, with its name; None: all have a row.
     """
@@ -55,6 +58,17 @@ class Beginning:
         row = next(row for row in self.network.layers if row.name == name)
         return row.output_channels, row.output_height, row.output_width
 
+    def maps(self, tensors: Mapping[str, NDArray]) -> dict[str, Int8]:
+        """The maps [channels, rows, columns] of one image, by name, from the tensors of the integer reference."""
+        found = {}
+        for name in (self.network.connected_input().name, *self.rows):
+            if name in self.tensors:
+                found[name] = tensors[self.tensors[name]].reshape(self.sizes(name))
+            else:
+                row = next(row for row in self.network.layers if row.name == name)
+                found[name] = row_output(row, self.rows[name], [found[one] for one in row.inputs])
+        return found
+
 
 def beginning_of(graph: Graph) -> Beginning:
     """The longest beginning of a network of which nothing but outputs is read afterwards.
@@ -65,7 +79,7 @@ def beginning_of(graph: Graph) -> Beginning:
     ends = reader.read()
     for count in range(len(reader.rows), 0, -1):
         kept = reader.rows[:count]
-        if reader.closed(kept):
+        if kept[-1].last and reader.closed(kept):
             following = reader.rows[count].node.name if count < len(reader.rows) else None
             again = None if following is None else (following, "what it would follow is read again by the host")
             return reader.beginning(kept, again or ends)
@@ -94,12 +108,13 @@ class _RefusedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """A node as a row: its name, its keys, and the node in the shapes of the row."""
+    """A node as a row, or a part of one: its name, its keys, its data; ``last``: it makes the node's output."""
 
     node: Node
     name: str
     keys: Mapping[str, Any]
     data: RowData
+    last: bool = True
 
 
 @dataclass(eq=False)
@@ -148,8 +163,30 @@ class _Reader:
         names = [self.maps[name] for name in node.inputs]
         if len(set(names)) < len(names):
             raise _RefusedError("it reads one map twice")
-        made, keys = make(node, [self.sizes[name] for name in names])
-        name = safe_name(node.name, self.taken)
+        parts = make(node, [self.sizes[name] for name in names])
+        before = list[str]()
+        for number, part in enumerate(parts[:-1]):
+            if part is None:
+                continue
+            # An operand through its table; or what goes through a table afterwards.
+            made, keys = part
+            reads = [names[number]] if len(names) > 1 else names
+            before.append(self._row(node, made, keys, reads, f"{node.name}_{number}", last=False))
+            if len(names) > 1:
+                names[number] = before[-1]
+            else:
+                names = [before[-1]]
+        last = parts[-1]
+        assert last is not None
+        made, keys = last
+        name = self._row(node, made, keys, names, node.name)
+        self.maps[node.output] = name
+
+    def _row(
+        self, node: Node, made: Node, keys: dict[str, Any], names: list[str], called: str, *, last: bool = True
+    ) -> str:
+        """Add a row that reads these maps. Returns its name."""
+        name = safe_name(called, self.taken)
         channels, height, width = _sizes(made.shape)
         keys = {"name": name, "inputs": names, "output_channels": channels, **keys}
         if "kernel" not in keys:
@@ -157,8 +194,9 @@ class _Reader:
         data = RowData(quantised=made)
         if isinstance(made, kinds.Convolution):
             data = RowData(made.weights, made.bias, made.requantisation, made)
-        self.rows.append(_Row(node, name, keys, data))
-        self.maps[node.output], self.sizes[name] = name, (channels, height, width)
+        self.rows.append(_Row(node, name, keys, data, last))
+        self.sizes[name] = (channels, height, width)
+        return name
 
     def _begin(self, tensor: str) -> None:
         shape = self.graph.shape(tensor)
@@ -190,9 +228,10 @@ class _Reader:
             },
             self.graph.name,
         )
-        tensors = {name: self.source, **{row.name: row.node.output for row in kept}}
+        last = [row for row in kept if row.last]
+        tensors = {name: self.source, **{row.name: row.node.output for row in last}}
         return Beginning(
-            network, {row.name: row.data for row in kept}, tensors, tuple(row.node.name for row in kept), ends
+            network, {row.name: row.data for row in kept}, tensors, tuple(row.node.name for row in last), ends
         )
 
 
@@ -209,8 +248,11 @@ def _whole(made: tuple[int, ...]) -> tuple[int, ...]:
 
 # --- what nodes become ---
 
-Made = tuple[Node, dict[str, Any]]
-"""The node in the shapes of its row, and the row's keys beside names and channels."""
+Part = tuple[Node, dict[str, Any]]
+Made = Sequence[Part | None]
+"""The node in the shapes of its row, and the row's keys beside names and channels; of several rows the last one makes
+the node's output. Those before it are one for each operand, if that is not read as it is, or one that the last one
+reads."""
 
 
 def _convolution(node: kinds.Convolution, given: Sequence[Sizes]) -> Made:
@@ -219,7 +261,7 @@ def _convolution(node: kinds.Convolution, given: Sequence[Sizes]) -> Made:
     channels = given[0][0]
     depthwise = node.groups == channels and node.groups > 1
     keys = {"op": "depthwise_conv" if depthwise else "conv", "groups": node.groups}
-    return made, {**keys, **_window(dense.window, given[0], made.shape)}
+    return [(made, {**keys, **_window(dense.window, given[0], made.shape)})]
 
 
 def _product(node: kinds.Product, given: Sequence[Sizes]) -> Made:
@@ -234,14 +276,14 @@ def _product(node: kinds.Product, given: Sequence[Sizes]) -> Made:
         weights=np.ascontiguousarray(node.weights.reshape(outputs, channels, height, width)), bias=node.bias,
         requantisation=node.requantisation, window=kinds.Window((height, width)),
     )  # fmt: skip
-    return made, {"op": "conv", **_window(made.window, given[0], made.shape)}
+    return [(made, {"op": "conv", **_window(made.window, given[0], made.shape)})]
 
 
 def _addition(node: kinds.Addition, given: Sequence[Sizes]) -> Made:
     made = replace(node, shape=_whole(node.shape))
     if set(given) != {_sizes(made.shape)}:
         raise _RefusedError("it adds maps of different sizes")
-    return made, {"op": "add"}
+    return [(made, {"op": "add"})]
 
 
 def _average(node: kinds.AveragePool, given: Sequence[Sizes]) -> Made:
@@ -251,22 +293,34 @@ def _average(node: kinds.AveragePool, given: Sequence[Sizes]) -> Made:
     area = node.window.kernel[0] * node.window.kernel[1]
     if counts.min() != area or counts.max() != area:
         raise _RefusedError(f"windows at its borders have fewer elements that count than {area}")
-    return made, keys
+    return [(made, keys)]
 
 
 def _largest(node: kinds.MaxPool, given: Sequence[Sizes]) -> Made:
-    if node.table is not None:
-        raise _RefusedError("a table follows its windows")
-    made = replace(node, shape=_whole(node.shape))
-    return made, _pool("max", made.window, given[0], made.shape)
+    made = replace(node, shape=_whole(node.shape), table=None)
+    pool = made, _pool("max", made.window, given[0], made.shape)
+    return [pool] if node.table is None else [pool, _through(node, node.table[None], made.shape)]
 
 
 def _concatenation(node: kinds.Concatenation, given: Sequence[Sizes]) -> Made:
     if node.axis != 1:
         raise _RefusedError(f"it joins maps along axis {node.axis}, not their channels")
-    if any(table is not None for table in node.tables):
-        raise _RefusedError("an operand goes through a table")
-    return replace(node, shape=_whole(node.shape)), {"op": "concat"}
+    before = [
+        None if table is None else _through(node, table[None], (1, *sizes))
+        for table, sizes in zip(node.tables, given, strict=True)
+    ]
+    joined = replace(node, shape=_whole(node.shape), tables=(None,) * len(node.tables))
+    return [*before, (joined, {"op": "concat"})]
+
+
+def _lookup(node: kinds.Lookup, given: Sequence[Sizes]) -> Made:
+    return [_through(node, node.tables, _whole(node.shape))]
+
+
+def _through(node: Node, tables: Int8, shape: tuple[int, ...]) -> Part:
+    """A row whose elements go through these tables: one, or one for each channel."""
+    made = kinds.Lookup(name=node.name, inputs=node.inputs[:1], covers=node.covers, shape=shape, tables=tables)
+    return made, {"op": "lookup", "groups": len(tables)}
 
 
 _ROWS: Mapping[type[Node], Callable[[Any, Sequence[Sizes]], Made]] = {
@@ -276,6 +330,7 @@ _ROWS: Mapping[type[Node], Callable[[Any, Sequence[Sizes]], Made]] = {
     kinds.AveragePool: _average,
     kinds.MaxPool: _largest,
     kinds.Concatenation: _concatenation,
+    kinds.Lookup: _lookup,
 }
 """What each kind of node becomes; raises `_RefusedError` for what no stage does."""
 

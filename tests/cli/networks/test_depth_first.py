@@ -60,11 +60,16 @@ def test_what_the_host_does_is_told(run: Run, tmp_path: Path) -> None:
     draft = Draft([1, 2, 5, 6])
     weights = draft.weights(np.arange(54).reshape(3, 2, 3, 3) - 20, [0.01, 0.02, 0.005])
     made = draft.both(draft.node("Conv", draft.both("x", 0.05, 100), weights, kernel_shape=[3, 3]), 0.1, 7)
-    model = draft.write(tmp_path / "x.onnx", draft.both(draft.node("Sigmoid", made), 1 / 256, 0), [1, 3, 3, 4])
+    made = draft.both(draft.node("Sigmoid", made), 1 / 256, 0)
+    moved = draft.node("Transpose", made, perm=[0, 1, 3, 2])
+    model = draft.write(tmp_path / "x.onnx", draft.both(moved, 1 / 256, 0), [1, 3, 4, 3])
     found = run("predict", model, "--depth-first", "--json").json
-    (table,) = found["host"]
-    assert found["host"] == {table: "a pipeline has no stage for table"}
-    assert f"host: {table} (a pipeline has no stage for table)" in run("predict", model, "--depth-first").out
+    assert len(found["nodes"]) == 2  # the convolution, and its table
+    (move,) = found["host"]
+    assert found["host"] == {move: "a pipeline has no stage for move (Transpose)"}
+    assert (
+        f"host: {move} (a pipeline has no stage for move (Transpose))" in run("predict", model, "--depth-first").out
+    )
 
 
 def test_refusals(run: Run, tmp_path: Path) -> None:
@@ -82,7 +87,7 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("predict", model, "--depth-first", "--mhz", 50), "--mhz: not with --depth-first")
     refused(run("predict", "lenet", "--depth-first"), "--depth-first: expected one quantised model, got lenet")
     draft = Draft([1, 2, 5, 6])
-    made = draft.both(draft.node("Sigmoid", draft.both("x", 0.05, 100)), 1 / 256, 0)
-    table = draft.write(tmp_path / "table.onnx", made, [1, 2, 5, 6])
-    refused(run("predict", table, "--depth-first"), "table: expected nodes that a pipeline has stages for, got none")
+    moved = draft.both(draft.node("Transpose", draft.both("x", 0.05, 100), perm=[0, 1, 3, 2]), 0.05, 100)
+    turned = draft.write(tmp_path / "turned.onnx", moved, [1, 2, 6, 5])
+    refused(run("predict", turned, "--depth-first"), "expected nodes that a pipeline has stages for, got none")
     assert beginning_of(read_quantised(model)).ends is None

@@ -10,13 +10,13 @@ import pytest
 from cosim.pipeline.comparison import StackResult, StackRun, compare, prepare, run_stacks
 from cosim.pipeline.quantised_data import random_quantised_data
 from cosim.pipeline.run import StreamCount
-from hwgen.arch.pipeline import ConvStage, GlobalPoolStage, JoinStage, PoolStage
+from hwgen.arch.pipeline import ConvStage, GlobalPoolStage, JoinStage, MoverParameters, PoolStage
 from hwgen.lower.pipeline.program import shared_pipeline
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Graph, Span
 from tests.gateware.pipeline.test_stages import network
-from tests.random.depth_first import random_stacks
+from tests.random.depth_first import DRAMS, random_stacks
 
 NETWORKS, WAYS = 5, 3
 SEEDS = (1, 2, 4, 10)
@@ -24,7 +24,8 @@ EVERY_RUN = 2, (0, 1)
 """The seed and the networks that are simulated in every run of the tests."""
 ALL = tuple(range(NETWORKS))
 SAME = {"op": "conv", "output_channels": 4, "kernel": [3, 3], "padding": [1, 1, 1, 1]}
-RESIDUAL = network((3, 5, 6), SAME, SAME, {"op": "add", "inputs": ["row0", "row1"]})
+EACH, ONE = {"op": "lookup", "groups": 4}, {"op": "lookup"}
+RESIDUAL = network((3, 5, 6), SAME, EACH, SAME, ONE, {"op": "add", "inputs": ["row1", "row3"]})
 
 
 def drawn(seed: int, networks: Sequence[int]) -> list[StackRun]:
@@ -72,7 +73,8 @@ def test_some_random_channels_round_twice_and_others_once() -> None:
 
 @pytest.mark.usefixtures("icarus")
 def test_a_record_that_is_wrong_is_told() -> None:
-    """A residual block in two tiles, its streams as ports: as it is, and with one channel's multiplier halved."""
+    """A residual block with tables in two tiles, its streams as ports: as it is, and with one channel's multiplier
+    halved; and as it is on a DRAM."""
     graph = Graph.of(RESIDUAL)
     stack = Stack(Span(1, graph.rows), 2)
     solution = Solution(RESIDUAL, graph, (stack,), "fetched", "scaled")
@@ -82,11 +84,13 @@ def test_a_record_that_is_wrong_is_told() -> None:
     halved = replace(row.requantisation, scales=(replace(first, multiplier=first.multiplier // 2), *others))
     wrong = replace(data, rows={**data.rows, "row0": replace(row, requantisation=halved)})
     runs = [prepare(name, solution, stack, one, macs=8) for name, one in (("sound", data), ("wrong", wrong))]
-    sound, told = run_stacks(runs, simulator="icarus")
-    assert not sound.failures
-    assert sound.bias == 8 * (4 + 4)
-    assert sound.cycles == runs[0].predicted_cycles
+    runs.append(prepare("dram", solution, stack, data, macs=8, movers=MoverParameters(), dram=DRAMS[1]))
+    sound, told, on_dram = run_stacks(runs, simulator="icarus")
+    for result in (sound, on_dram):
+        assert not result.failures
+        assert result.bias == 8 * (4 + 4) + 256 * (4 + 1)
+        assert result.cycles == result.run.predicted_cycles
     assert not told.output_exact
     assert "elements are wrong" in told.failures[0]
     less = replace(sound.result, streams={**sound.result.streams, "i_weights": StreamCount(0, 32, 0, 0)})
-    assert "biases and scales: 32 bytes, predicted 64" in compare(runs[0], less).failures
+    assert "biases, scales and tables: 32 bytes, predicted 1344" in compare(runs[0], less).failures

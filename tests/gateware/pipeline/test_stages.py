@@ -99,6 +99,8 @@ STAGES: dict[str, tuple[tuple[int, int, int], dict[str, Any], int]] = {
     "global largest": ((4, 3, 4), pool("max", [3, 4], global_pool=True), 1),
     "sum": ((4, 3, 3), {"op": "add", "inputs": ["input", "row0"]}, 1),
     "concatenation": ((2, 3, 3), {"op": "concat", "inputs": ["row0", "input"]}, 2),
+    "one table": ((4, 3, 3), {"op": "lookup"}, 1),
+    "a table for each channel, in tiles": ((6, 3, 5), {"op": "lookup", "groups": 6}, 2),
     "shuffle by 2, lines along the height": ((8, 3, 4), {"op": "pixel_shuffle", "factor": 2}, 2),
     "shuffle by 3": ((9, 3, 2), {"op": "pixel_shuffle", "factor": 3}, 1),
     "shuffle in tiles of one column": ((4, 2, 2), {"op": "pixel_shuffle", "factor": 2}, 4),

@@ -21,14 +21,14 @@ from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.readers.integers.reader import read_quantised
 from tests.oracles.pipeline_interpreter import Memory, interpret
 from tests.random.quantised import quantised_model, random_model
+from tests.readers.integers.models import Draft
 
 EVERY_RUN, MODELS = 24, 200
 
 
 def check(graph: Graph, beginning: Beginning, image: dict[str, Any]) -> None:
     """Each row makes what its node makes, and the lowered stacks too, out of registers and the words of the port."""
-    tensors = execute(graph, image)
-    maps = {name: tensors[tensor].reshape(beginning.sizes(name)) for name, tensor in beginning.tensors.items()}
+    maps = beginning.maps(execute(graph, image))
     for row in beginning.network.layers:
         made = row_output(row, beginning.rows[row.name], [maps[name] for name in row.inputs])
         assert np.array_equal(made, maps[row.name]), row.name
@@ -40,7 +40,7 @@ def check(graph: Graph, beginning: Beginning, image: dict[str, Any]) -> None:
         interpret(lower_stack(plan_stack(solution, stack), beginning.rows), memory)
         for number in solution.graph.outputs(stack.span):
             assert np.array_equal(memory.data[number], maps[solution.graph.maps[number].name])
-    assert set(numbers) == set(beginning.tensors)
+    assert set(numbers) == set(maps)
 
 
 def begun(seed: int, folder: Path) -> int:
@@ -131,6 +131,11 @@ TABLE = np.arange(-128, 128).astype(np.int8)[::-1].copy()
         (conv(), ADDED),
         (conv(), JOINED),
         (conv(), FLAT, SCORES),
+        (conv(), kinds.Lookup(**base("table", "conv"), tables=TABLE[None])),
+        (conv(), kinds.Lookup(**base("table", "conv"), tables=np.stack([TABLE, TABLE[::-1], TABLE, TABLE]))),
+        (conv(), replace(LARGEST, table=np.sort(TABLE) // 2)),
+        (conv(), replace(JOINED, tables=(None, TABLE))),
+        (conv(), replace(JOINED, tables=(TABLE, None))),
     ],
 )  # fmt: skip
 def test_each_kind_of_node(nodes: tuple[Node, ...]) -> None:
@@ -141,16 +146,15 @@ def test_each_kind_of_node(nodes: tuple[Node, ...]) -> None:
     check(whole, beginning, {"x": np.random.default_rng(3).integers(-128, 128, SIZE, np.int8)})
 
 
+MOVED = kinds.Movement(**base("moved", "conv"), operator="Transpose", index=np.arange(144)[::-1].reshape(SIZE))
 CROP = Window((3, 3), padding=(-1, 1, 1, 1))
 ENDS = [
-    (replace(LARGEST, table=TABLE), "a table follows its windows"),
     (replace(LARGEST, window=Window((2, 2), padding=(2, 2, 2, 2), dilation=(2, 2))), "its window is dilated"),
     (average("conv", counted=(0, 0, 0, 0)), "windows at its borders have fewer elements that count than 9"),
-    (replace(JOINED, tables=(None, TABLE)), "an operand goes through a table"),
     (replace(JOINED, axis=2), "it joins maps along axis 2, not their channels"),
     (replace(ADDED, inputs=("conv", "conv")), "it reads one map twice"),
     (replace(ADDED, inputs=("conv", "y")), "it reads y, which is not made before it, beside the network's first map"),
-    (kinds.Lookup(**base("table", "conv"), tables=TABLE[None]), "a pipeline has no stage for table"),
+    (MOVED, "a pipeline has no stage for move (Transpose)"),
     (conv("late", "conv", window=CROP, shape=(1, 4, 5, 6)), "its windows leave out a border of the map"),
     (conv("late", "conv", window=Window((3, 3), padding=(3, 1, 1, 1)), shape=(1, 4, 8, 6)),
      "its padding is as large as its kernel"),
@@ -165,25 +169,35 @@ def test_what_ends_a_beginning(node: Node, why: str) -> None:
 
 def test_a_map_that_is_read_again_ends_it_earlier() -> None:
     """A pipeline leaves nothing but the maps that it reads no more."""
-    later = kinds.Lookup(**base("table", "conv"), tables=TABLE[None])
-    beginning = beginning_of(graph(conv(), LARGEST, later, outputs=("pool", "table")))
+    beginning = beginning_of(graph(conv(), LARGEST, MOVED, outputs=("pool", "moved")))
     assert beginning.nodes == ("conv",)
     assert beginning.ends == ("pool", "what it would follow is read again by the host")
 
 
 def test_a_network_that_begins_otherwise_is_refused() -> None:
-    for nodes, why in (
-        (
-            (replace(LARGEST, inputs=("x",), table=TABLE),),
-            "^net: no node of its beginning runs depth-first: pool: a table follows",
-        ),
-        (
-            (kinds.Lookup(**base("table", "x"), tables=TABLE[None]),),
-            "^net: expected nodes that a pipeline has stages",
-        ),
-    ):
-        with pytest.raises(InputError, match=why):
-            beginning_of(graph(*nodes))
+    largest = replace(LARGEST, inputs=("x",), window=Window((2, 2), padding=(2, 2, 2, 2), dilation=(2, 2)))
+    with pytest.raises(InputError, match=r"^net: no node of its beginning runs depth-first: pool: its window is dil"):
+        beginning_of(graph(largest))
+    with pytest.raises(InputError, match=r"^net: expected nodes that a pipeline has stages for, got none$"):
+        beginning_of(graph(replace(MOVED, inputs=("x",))))
+
+
+@pytest.mark.parametrize("operator", ["LeakyRelu", "PRelu", "Selu", "Sigmoid"])
+def test_activations_that_are_no_clips_are_tables(operator: str, tmp_path: Path) -> None:
+    """Those of a map that was quantised before them: as the integer reference has them, below zero too."""
+    rng, draft = np.random.default_rng(4), Draft([1, 2, 5, 6])
+    weights = draft.weights(rng.integers(-99, 99, (4, 2, 3, 3)), [0.01, 0.02, 0.005, 0.01])
+    made = draft.both(draft.node("Conv", draft.both("x", 0.05, 100), weights, kernel_shape=[3, 3]), 0.1, 128)
+    slopes = [draft.constant([[[0.1]], [[0.5]], [[-0.2]], [[2.0]]])] if operator == "PRelu" else []
+    made = draft.both(draft.node(operator, made, *slopes), 0.08, 100)
+    second = draft.weights(rng.integers(-99, 99, (3, 4, 1, 1)), 0.01)
+    made = draft.both(draft.node("Conv", made, second, kernel_shape=[1, 1]), 0.2, 120)
+    whole = read_quantised(draft.write(tmp_path / "x.onnx", made, [1, 3, 3, 4]))
+    beginning = beginning_of(whole)
+    assert (len(beginning.nodes), beginning.ends) == (3, None)
+    (row,) = [row for row in beginning.network.layers if row.op == "lookup"]
+    assert row.groups == (4 if operator == "PRelu" else 1)
+    check(whole, beginning, {"x": rng.normal(size=(1, 2, 5, 6)).astype(np.float32) * 3})
 
 
 def test_memory_that_is_not_enough() -> None:
