@@ -18,7 +18,7 @@ class Listener(Protocol):
     """Who hears what work is at."""
 
     def note(self, line: str) -> None:
-        """Work begins that may take long."""
+        """Work begins that may take long; an empty line: it has ended."""
 
     def remark(self, line: str) -> None:
         """What was found, or left out, which who asked has to know."""
@@ -88,7 +88,7 @@ logging.getLogger("hwgen.kernels").addHandler(_Kernels())
 
 
 def note(line: str) -> None:
-    """Work begins that may take long."""
+    """Work begins that may take long; an empty line: it has ended."""
     _heard().note(line)
 
 

@@ -66,11 +66,12 @@ def json_was_printed() -> bool:
 
 
 def note(line: str) -> None:
-    """One line of progress on standard error: at once on a terminal; elsewhere if the work takes long, see
-    `hwgen.cli.heartbeat`."""
+    """One line of progress on standard error: at once on a terminal, where the last one is not said again; elsewhere
+    if the work takes long, see `hwgen.cli.heartbeat`. An empty line: that work has ended."""
     now(printable(line))
     console = Console(stderr=True)
-    if console.is_terminal:
+    if console.is_terminal and line not in ("", _display.noted):
+        _display.noted = line
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -218,6 +219,8 @@ class _Display:
     wide = False
     document = False
     """Whether a JSON document has been printed, which is the only one then."""
+    noted = ""
+    """The last line of progress on the terminal."""
 
 
 _display = _Display()
@@ -225,7 +228,7 @@ _display = _Display()
 
 def begin() -> None:
     """A command begins: nothing of it has been printed."""
-    _display.document = False
+    _display.document, _display.noted = False, ""
 
 
 def show_wide(wanted: bool) -> None:

@@ -27,13 +27,8 @@ __all__ = ["borrowing", "digest", "inner", "inner_borrowing", "inner_unchecked",
 
 
 _log = logging.getLogger("hwgen.kernels")
-"""Hears once in a process that kernels are compiled, which takes up to a minute."""
+"""Hears that a kernel is compiled, all of which takes up to a minute; an empty text when that is done."""
 _log.setLevel(logging.INFO)
-
-
-@cache
-def _tell_compiling() -> None:
-    _log.info("compiling kernels for this processor, kept for later calls: up to a minute, once")
 
 
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -47,6 +42,7 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
         """Keep machine code."""
         payload = dumps(data)
         super().save(key, (self._digest(payload), payload))
+        _log.info("")
 
     def load(self, key: Any) -> Any:
         """The machine code for a key; None if there is none, or none that is whole."""
@@ -58,7 +54,7 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
                 self.flush()
             return None
         if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], bytes)):
-            _tell_compiling()
+            _log.info("compiling kernels for this processor, kept for later calls: up to a minute, once")
             return None  # none, or of numba alone
         kept, payload = found
         if kept != self._digest(payload):

@@ -64,6 +64,14 @@ def test_a_terminal_has_bars_instead(slow: Run, monkeypatch: pytest.MonkeyPatch)
     assert not re.search(r"hwgen: [0-9]+ s", slow("layers", "lenet").err)
 
 
+def test_a_terminal_has_a_line_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    for line in ("compiling", "", "compiling", "searching", ""):
+        note(line)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().err).split() == ["compiling", "searching"]
+
+
 def test_the_lines_end_with_the_command(slow: Run, capfd: pytest.CaptureFixture[str]) -> None:
     slow("layers", "nothing-of-this-name")
     time.sleep(0.1)
