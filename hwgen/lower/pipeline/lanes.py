@@ -66,7 +66,7 @@ def choose_lanes(works: Sequence[Work], macs: int) -> tuple[list[Lanes], int]:
     """The lanes with which the slowest stage is fastest, within ``macs`` multipliers; and that stage's cycles."""
     least = sum(1 for work in works if work.weighted)
     if macs < least:
-        raise InputError(f"macs: expected at least {least}, one for each convolution of a stack, got {macs}")
+        raise InputError(f"--macs: expected at least {least}, one for each convolution of a stack, got {macs}")
     times = sorted({steps * work.pixels for work in works for _, steps in work.choices})
 
     def within(cycles: int) -> list[Lanes] | None:
