@@ -28,7 +28,7 @@ app = typer.Typer(
     name="hwgen",
     cls=Commands,
     help="Convolution schedules with proven memory traffic, and hardware that runs them with exactly that traffic.",
-    epilog="Exit status: 0 done and all checks hold, 1 a check failed or a tool is missing, 2 bad input, 130 interrupted.",
+    epilog="Exit status: 0 done and all checks hold, 1 a check or a tool failed, 2 bad input, 130 interrupted.",
     no_args_is_help=True,
     context_settings={
         "help_option_names": ["-h", "--help"],
@@ -56,7 +56,7 @@ def _options(
 
 
 def run() -> None:
-    """Run the command line; exits with 0 (done, all checks hold), 1 (a check failed), 2 (bad input, one line) or 130 (Ctrl-C)."""
+    """Run the command line; exits with 0 (done), 1 (a check failed), 2 (bad input, one line), 130 (Ctrl-C)."""
     begin()
     try:
         _require_streams()

@@ -42,7 +42,7 @@ def test_lanes_keep_pace_within_the_budget() -> None:
         faster = [work.cheapest(cycles - 1) for work in works]
         few = [one.multipliers for one, work in zip(faster, works, strict=True) if one and work.weighted]
         assert None in faster or sum(few) > macs
-    with pytest.raises(InputError, match="^--macs: expected at least 5, one for each convolution of a stack, got 4"):
+    with pytest.raises(InputError, match=r"^--macs: expected at least 5, one for each convolution of a stack, got 4"):
         choose_lanes(works, 4)
 
 
