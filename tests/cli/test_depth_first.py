@@ -51,6 +51,20 @@ def test_the_best_point_for_a_memory(run: Run, tmp_path: Path) -> None:
         assert stack["memory"] == rings + (stack["weights"] if written["weights"] == "fetched" else DMCNN_WEIGHTS)
 
 
+def test_rectifiers_by_tables(run: Run, tmp_path: Path) -> None:
+    """The same bytes, and the tables' registers in the cycles of each."""
+    taken = {}
+    for folder, more in (("relu", []), ("tables", ["--tables"])):
+        options = "--resolution", "24x24", "--phases", "--memory", "1MiB", "-o", tmp_path / folder
+        assert run("depth-first", "fsrcnn_s", *options, *more).status == 0
+        taken[folder] = run("predict", tmp_path / folder, "--json").json
+    operations = [row["op"] for row in load_yaml(tmp_path / "tables" / "depth_first.yaml")["network"]["layers"]]
+    rows = load_yaml(tmp_path / "relu" / "depth_first.yaml")["network"]["layers"]
+    assert operations.count("lookup") == sum(row.get("activation") == "prelu" for row in rows) > 0
+    assert taken["tables"]["total_bytes"] == taken["relu"]["total_bytes"]
+    assert taken["tables"]["cycles"] > taken["relu"]["cycles"]
+
+
 def test_pipelines_that_scale_their_sums(run: Run, tmp_path: Path) -> None:
     taken = {}
     for form in ("shift", "scaled"):

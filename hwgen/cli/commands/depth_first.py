@@ -11,6 +11,7 @@ from hwgen.api.depth_first import memory_size
 from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.jobs import set_names
 from hwgen.golden.phases import in_phases
+from hwgen.golden.tables import with_tables
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
 from hwgen.ir.excerpt import at_resolution
 from hwgen.ir.layer_set import Network
@@ -49,6 +50,12 @@ Phases = Annotated[
         "--phases", help="Transposed convolutions as a convolution and a pixel shuffle each, which pipelines have."
     ),
 ]
+Tables = Annotated[
+    bool,
+    typer.Option(
+        "--tables", help="PReLU, leaky ReLU and SELU by tables, which pipelines have; they are ReLU otherwise."
+    ),
+]
 Form = Annotated[
     RequantisationForm,
     typer.Option(
@@ -75,6 +82,7 @@ def depth_first(
     memory: Memory = None,
     rules: RuleSet = "default",
     phases: Phases = False,
+    tables: Tables = False,
     requantisation: Form = "shift",
     output: Folder = None,
     as_json: Json = False,
@@ -89,6 +97,8 @@ def depth_first(
         raise InputError("--requantisation: expected with --memory, which says what pipelines run")
     claim_folder(output)
     network = connected_network(name, resolution, phases=phases)
+    if tables:
+        network = with_tables(network)
     graph = Graph.of(network)
     with progress(graph.rows, "searching") as step:
         front = search_front(graph, rules, FACTORS if rules == "default" else POWERS_OF_TWO, progress=step)

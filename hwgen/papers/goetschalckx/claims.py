@@ -510,7 +510,7 @@ def _not_judged() -> list[Claim]:
             "SRGAN and DMCNN-VD depth first, in hardware",
             "-",
             "In the RTL both run at a quarter of the channels and on smaller maps only. PReLU, leaky ReLU and SELU "
-            "of these tables of floats run as ReLU there; of quantised networks they run by tables.",
+            "run as ReLU there; by tables they run with --tables, and in quantised networks.",
         ),
         Claim(
             "4.4",
