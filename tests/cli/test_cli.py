@@ -175,7 +175,8 @@ def test_nothing_from_a_file_reaches_the_terminal_as_an_escape(run: Run, tmp_pat
 
 
 def test_wrong_usage_is_refused(run: Run) -> None:
-    refused(run("layers"), "Missing argument 'SET'")
+    refused(run("layers"), "Missing argument 'SET': A layer table (YAML, ONNX or TFLite)")
+    refused(run("generate", "lenet"), "Missing option '-o' / '--output': Where the files go.")
     refused(
         run("layers", "nonet"),
         "nonet: expected a file or one of the built-in layersets (did you mean lenet?): alexnet, ",

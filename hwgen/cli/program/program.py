@@ -66,7 +66,7 @@ def run() -> None:
     except InputError as error:
         status = _refuse(str(error))
     except _UsageError as error:
-        status = _refuse(error.format_message())  # type: ignore[attr-defined]
+        status = _refuse(_usage(error))
     except ToolError as error:
         status = _refuse(str(error), CHECK_FAILED)
     except BrokenPipeError:
@@ -78,6 +78,13 @@ def run() -> None:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     sys.exit(status if isinstance(status, int) else DONE)
+
+
+def _usage(error: Exception) -> str:
+    """What is wrong with the command line; of what is missing, what it is, too."""
+    line: str = error.format_message()  # type: ignore[attr-defined]
+    what = getattr(getattr(error, "param", None), "help", None)
+    return f"{line.removesuffix('.')}: {what}" if what and line.startswith("Missing ") else line
 
 
 def _place(error: OSError) -> str:
