@@ -25,7 +25,7 @@ from hwgen.export.conversion import converted
 from hwgen.export.pipeline import pipeline_files_of
 from hwgen.ir.hardware import Hardware, save_hardware
 from tests.cli.command_line import Run, refused
-from tests.export.test_pipeline import every_kind
+from tests.export.test_pipeline import every_kind, every_scaled_kind
 from tests.random.hardware import random_hardware
 from tests.random.layers import random_layer
 
@@ -147,8 +147,10 @@ def test_a_system(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "movers", [None, MoverParameters(), MoverParameters(axi_bits=128)], ids=["streams", "64", "128"]
 )
-def test_pipelines(movers: MoverParameters | None, tmp_path: Path) -> None:
-    for name, text in pipeline_files_of(replace(every_kind()[0], movers=movers)).items():
+@pytest.mark.parametrize("scaled", [False, True], ids=["shift", "scaled"])
+def test_pipelines(movers: MoverParameters | None, scaled: bool, tmp_path: Path) -> None:
+    parameters = every_scaled_kind() if scaled else every_kind()[0]
+    for name, text in pipeline_files_of(replace(parameters, movers=movers)).items():
         if name.endswith((".v", ".vlt")) and "/" not in name:
             (tmp_path / name).write_text(text, encoding="utf-8")
     check(tmp_path, "pipeline")

@@ -29,10 +29,27 @@ def every_kind() -> tuple[PipelineParameters, Graph]:
     return lowered(table, factor=2)[0].parameters, Graph.of(table)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def every_scaled_kind() -> PipelineParameters:
+    """A stack with every kind of stage that scales sums, and with tables of both kinds."""
+    conv = {"op": "conv", "output_channels": 4, "kernel": [3, 3], "padding": [1, 1, 1, 1]}
+    table = network(
+        (3, 5, 6),
+        {**conv, "name": "first"},
+        {"op": "lookup", "name": "each", "groups": 4},
+        {**conv, "name": "second"},
+        {"op": "lookup", "name": "one"},
+        {"op": "add", "name": "sum", "inputs": ["each", "one"]},
+        {"op": "pool", "name": "even", "pool": "avg", "kernel": [3, 3], "padding": [1, 1, 1, 1]},
+        {"op": "pool", "name": "all", "pool": "avg", "kernel": [5, 6], "global_pool": True},
+    )
+    return lowered(table, form="scaled")[0].parameters
+
+
+@pytest.fixture(scope="module", params=["shift", "scaled"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pipeline")
-    for name, text in pipeline_files_of(every_kind()[0]).items():
+    parameters = every_scaled_kind() if request.param == "scaled" else every_kind()[0]
+    for name, text in pipeline_files_of(parameters).items():
         (path / name).write_text(text, encoding="utf-8")
     return path
 
@@ -53,6 +70,12 @@ def test_line_memories_hold_exactly_the_modelled_elements() -> None:
     assert list(stored["windows"].values()) == [2 + 2, 0 + 4, 2 + 1, 2 + 1, 2, 4 + 4, 2]
     assert stored["streams"] == {"map0": 2, "overlap": 4, "weights": 16 + 4}
     assert set(stored["queues"]) >= {"stage0", "map0_overlap_in_queue", "map7_output_queue"}
+
+
+def test_records_and_tables_are_stored() -> None:
+    stored = pipeline_storage(every_scaled_kind())
+    assert stored["biases"] == {"stage0": 8 * 4, "stage2": 8 * 4}
+    assert stored["tables"] == {"stage1": 256 * 4, "stage3": 256}
 
 
 def test_verilog_is_the_same_run_after_run() -> None:
