@@ -57,8 +57,8 @@ BUILT_IN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("m4c4_1KiB", {"second_settings": True}),
 )
 """Built-in hardware whose HWC is fitted to, too, with keys that are changed; those without changes are placed."""
-PLACED_HELD_OUT = 3
-"""The first HWCs that are held out are placed, too."""
+PLACED = (1, 4, 1000, 1001, 1005, 1006)
+"""Drawn HWCs that are placed, too."""
 LANES = (4, 8, 8, 16, 16, 16, 16, 32, 32, 64)
 MOST_ACROSS, MOST_ACROSS_WIDE, MOST_PORT = 16, 4, 64
 """Lanes along y and x together, the same with operands of 16 bits, and bits of a port, at most: of more, Yosys takes
@@ -215,7 +215,7 @@ def designs() -> Iterator[Design]:
             found += [((i + 0.5) / number, design(kind, begin + i)) for i in range(number)]
     yield from (one for _, one in sorted(found, key=lambda item: item[0]))
     yield from (design("hwc", -1 - i, placed=not changes) for i, (_, changes) in enumerate(BUILT_IN))
-    yield from (design("hwc", HELD_OUT_FROM + i, placed=True) for i in range(PLACED_HELD_OUT))
+    yield from (design("hwc", number, placed=True) for number in PLACED)
 
 
 def read_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:

@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache, lru_cache
-from math import log2
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,12 +52,12 @@ def clock_terms(p: HwcParameters) -> Terms:
     """Terms of the period: nanoseconds in cells and wires.
 
     Where weights are packed densely, without lanes along c, the size of a tile of them is a product that the end of
-    its nest selects: the longest path of such HWCs.
+    its nest selects: the longest path of such HWCs. The number of lanes has no term: more of them are further apart,
+    but have another register on their way.
     """
     return {
         "1": 1,
         "dense weights": p.weight_lines is None,
-        "log of lanes": log2(p.lanes.product),
         "positions": p.position_bits,
         "wide": p.wide,
         "in a cluster": p.cluster,
