@@ -155,6 +155,9 @@ class _Reader:
         if make is None:
             why = node.reason if isinstance(node, kinds.HostOperator) else f"a pipeline has no stage for {node.label}"
             raise _RefusedError(why)
+        for name in node.inputs:
+            if name in self.graph.constants:
+                raise _RefusedError("it reads a map that is constant")
         if not self.rows:
             self._begin(node.inputs[0])
         for name in node.inputs:

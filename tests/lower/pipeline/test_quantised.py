@@ -13,7 +13,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network import kinds
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Node, Window
-from hwgen.ir.network.tensors import Quantisation, Tensor
+from hwgen.ir.network.tensors import Constants, Quantisation, Tensor
 from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.quantised import Beginning, beginning_of, solution_of
@@ -71,6 +71,7 @@ def test_many_random_models(tmp_path: Path) -> None:
 # --- graphs by hand ---
 
 SIZE = (1, 4, 6, 6)
+FIXED = Constants(arrays={"fixed": np.zeros(SIZE, np.int8)})
 
 
 def graph(*nodes: Node, outputs: tuple[str, ...] = ()) -> Graph:
@@ -78,7 +79,7 @@ def graph(*nodes: Node, outputs: tuple[str, ...] = ()) -> Graph:
     tensors = {"x": Tensor("x", SIZE, Quantisation(0.1, 3))}
     tensors |= {name: Tensor(name, node.shape, Quantisation(0.1, -5)) for node in nodes for name in node.outputs}
     last = outputs or (nodes[-1].output,)
-    return Graph(name="net", nodes=nodes, inputs=("x",), outputs=last, tensors=tensors)
+    return Graph(name="net", nodes=nodes, inputs=("x",), outputs=last, tensors=tensors, constants=FIXED)
 
 
 def base(name: str, *inputs: str, shape: tuple[int, ...] = SIZE) -> dict[str, Any]:
@@ -153,6 +154,7 @@ ENDS = [
     (average("conv", counted=(0, 0, 0, 0)), "windows at its borders have fewer elements that count than 9"),
     (replace(JOINED, axis=2), "it joins maps along axis 2, not their channels"),
     (replace(ADDED, inputs=("conv", "conv")), "it reads one map twice"),
+    (replace(ADDED, inputs=("conv", "fixed")), "it reads a map that is constant"),
     (replace(ADDED, inputs=("conv", "y")), "it reads y, which is not made before it, beside the network's first map"),
     (MOVED, "a pipeline has no stage for move (Transpose)"),
     (conv("late", "conv", window=CROP, shape=(1, 4, 5, 6)), "its windows leave out a border of the map"),
