@@ -100,7 +100,8 @@ def estimated_cycles(
                 beats = _beats(stay.new, array, schedule, element, port.beat_bytes)
                 if array == "W" and alone:
                     beats *= WORD_BYTES  # a port writes a byte of a word in a cycle
-                loads[stay.first] += MOVE_CYCLES + a_beat * beats
+                pieces = 0 if array != "W" or ordered else _pieces(stay.new, schedule)
+                loads[stay.first] += MOVE_CYCLES + PIECE_CYCLES * pieces + a_beat * beats
             if array == "O":
                 whole = all(stay.ranges[DIMS.index(dim)][1] == schedule.layer.extents[dim] for dim in REDUCTION_DIMS)
                 size = schedule.bits.O // 8 if whole else element
@@ -135,6 +136,15 @@ def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int,
     return max(moved / beat_bytes + runs * RUN_BEATS, runs * LEAST_RUN)
 
 
+def _pieces(spans: Sequence[Spans], schedule: Schedule) -> int:
+    """Descriptors of weights that are not in order, beyond the first: of each filter where its last line is short."""
+    filters, channels = (sum(end - start for start, end in one) for one in spans[:2])
+    lanes = schedule.lanes.along("c")
+    return filters * -(-channels // lanes) - 1 if channels > lanes and channels % lanes else 0
+
+
+PIECE_CYCLES = 9
+"""About what a descriptor of weights takes beyond its bytes."""
 TILE_CYCLES, START_CYCLES, MOVE_CYCLES = 40, 30, 40
 """About what a tile, a slice of it and a transfer of the DMA cost beyond their work."""
 HWC_CYCLES, SHAPE_CYCLES = 28, 60

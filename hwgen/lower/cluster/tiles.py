@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
@@ -63,7 +64,6 @@ class TileCommands:
     Members
     -------
     slices : the slices of each tile.
-    parameters : the HWC that runs all of them.
     """
 
     def __init__(
@@ -94,7 +94,12 @@ class TileCommands:
         for parts in self.slices:
             for part in parts:
                 self._shape(part.ranges)
-        self.parameters = _parameters([self._small(layer) for layer in self._layers.values()], hardware)
+        self._hardware = hardware
+
+    @cached_property
+    def parameters(self) -> HwcParameters:
+        """The HWC that runs all slices; raises `InputError` where the hardware cannot."""
+        return _parameters([self._small(layer) for layer in self._layers.values()], self._hardware)
 
     def registers(self, tile: int, part: Slice) -> dict[str, int]:
         """The register values of one slice, by name, in register order."""

@@ -151,7 +151,7 @@ def prediction_of(nest: Nest, crossings: Mapping[ArrayName, Crossing], counts: C
         counts,
         need,
         need.in_bytes(schedule.bits),
-        _allocation(nest, crossings),
+        _allocation(nest, {array: crossings[array].held for array in ARRAYS}),
         iterations,
         biases_kept(schedule),
         record_bytes(schedule.requantisation),
@@ -173,19 +173,22 @@ def allocation(schedule: Schedule) -> PerOperand:
     iteration within the largest tile. O: a full lane vector of sums for each innermost iteration within
     the largest tile.
     """
-    return predict(schedule).allocation
+    require_one_level(schedule)
+    return _allocation(Nest(schedule), {array: Held.at(schedule, array) for array in ARRAYS})
 
 
-def _allocation(nest: Nest, crossings: Mapping[ArrayName, Crossing]) -> PerOperand:
+def _allocation(nest: Nest, held: Mapping[ArrayName, Held]) -> PerOperand:
     bits, lanes, ports = nest.bits, nest.schedule.lanes, nest.schedule.ports
     unit_i, unit_w, _ = memory_units(datapath(lanes, bits.W), ports=ports)
     lines = WeightLines.of(lanes, bits.W, ports.weight_bytes)
-    vectors = prod(_most_vectors(nest, crossings["O"].held, dim) * lanes.along(dim) for dim in (IMAGE, *OUTPUT_DIMS))
-    weights = _round_up(bits.bytes_of("W", crossings["W"].need), unit_w)
+    vectors = prod(_most_vectors(nest, held["O"], dim) * lanes.along(dim) for dim in (IMAGE, *OUTPUT_DIMS))
     if lines:
-        weights = prod(_most_vectors(nest, crossings["W"].held, dim) for dim in WEIGHT_DIMS) * lines.stored
+        weights = prod(_most_vectors(nest, held["W"], dim) for dim in WEIGHT_DIMS) * lines.stored
+    else:
+        most = prod(nest.ranges(dim, held["W"].iteration).largest for dim in WEIGHT_DIMS)
+        weights = _round_up(bits.bytes_of("W", most), unit_w)
     return PerOperand(
-        I=_round_up(_stored_inputs(nest, crossings["I"].held) * bits.I // 8 * lanes.y * lanes.c, unit_i),
+        I=_round_up(_stored_inputs(nest, held["I"]) * bits.I // 8 * lanes.y * lanes.c, unit_i),
         W=weights,
         O=bits.bytes_of("acc", vectors),
     )

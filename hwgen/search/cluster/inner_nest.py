@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
+from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, grid_of
 from hwgen.search.cluster.tile_tables import Span, grid_tables
@@ -20,7 +20,7 @@ from hwgen.search.core.branch import FOUND, Problem, improve, lists_of, problem
 from hwgen.search.core.dominance import Triples, step_list, undominated
 from hwgen.search.core.nests import fixed_items, free_items
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
-from hwgen.search.core.space import Target
+from hwgen.search.core.space import IMPOSSIBLE, Target
 from hwgen.search.hwc.memory_split import frontier
 from hwgen.search.objectives.of_hwc import hwc_objective
 
@@ -35,12 +35,19 @@ Grid = Mapping[Dim, Sequence[Span]]
 
 
 class InnerNests:
-    """One layer on the HWCs of one cluster."""
+    """One layer on the HWCs of one cluster.
 
-    def __init__(self, layer: Layer, hardware: Hardware, bits: Bits) -> None:
+    Parameters
+    ----------
+    like : the nests of the same layer on hardware that has other memories and differs in nothing else, if any.
+    """
+
+    def __init__(self, layer: Layer, hardware: Hardware, bits: Bits, like: "InnerNests | None" = None) -> None:
         self._layer, self._hardware, self._bits = layer, hardware, bits
         self._target = Target.of(hardware)
-        self._problems: dict[object, tuple[Problem, Triples] | None] = {}
+        self._problems: dict[object, tuple[Problem, Triples] | None] = {} if like is None else like._problems
+        buffers = hardware.buffers
+        self._caps = np.array([buffers[array] if buffers else IMPOSSIBLE for array in ARRAYS], np.float64)
         self._fixed: FixedOrder | None = None
         if hardware.order is not None:
             self._fixed = fixed_order(hardware.order, self._target.lane_dims)
@@ -87,7 +94,7 @@ class InnerNests:
         given = self._problems[key]
         if given is None:
             return None
-        pruned, triples = given
+        pruned, triples = given[0]._replace(caps=self._caps), given[1]
         if not spills:
             kept = (triples.states[:, 13:16] == 0).all(axis=1)
             triples = Triples(triples.index[kept], triples.states[kept])
@@ -108,10 +115,9 @@ class InnerNests:
     def _problem(
         self, tile: Mapping[Dim, int], spread: Spread, *, divided: bool, vectors: bool
     ) -> tuple[Problem, Triples] | None:
-        """What is searched for a tile and a spread, whatever the goal; None if nothing fits."""
-        caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
+        """What is searched for a tile and a spread, whatever the goal and the memories; None if nothing runs."""
         grid = grid_of(self._layer, tile, spread)
-        tables = grid_tables(self._layer, self._bits, self._target, grid, caps)
+        tables = grid_tables(self._layer, self._bits, self._target, grid)
         if tables is None:
             return None
         triples = undominated(self._orders, [tables], words=True, hardware=True)
@@ -119,7 +125,7 @@ class InnerNests:
         if vectors:
             lanes, most_c = self._target.lanes.c, len(allowed["c"]) - 1
             allowed["c"] &= (np.arange(most_c + 1) % lanes == 0) | (np.arange(most_c + 1) == most_c)
-        lists = [step_list(tables, dim, allowed[dim], words=True) for dim in TILED]
+        lists = [step_list(tables, dim, allowed[dim], words=True, triples=triples) for dim in TILED]
         if not all(len(one.steps) for one in lists):
             return None
         return problem(tables, lists_of(lists)), triples

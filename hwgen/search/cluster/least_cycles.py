@@ -10,12 +10,17 @@ or over some, in every way, with the nests of the HWCs that `hwgen.search.cluste
 The exact model of the program times the first by it, then those that may take fewer cycles, then those that take as
 few for fewer bytes. Beside the cycles is a lower bound (`hwgen.model.cycle_bound`).
 
+*Neighbours.* Where programs are short, estimates tell little. There descents go on from the fastest one of each
+spread (`hwgen.search.cluster.descent`).
+
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -24,12 +29,14 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import BLOCK_BYTES, Cluster, Dram, Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Schedule
-from hwgen.model.cluster.cluster_counts import dram_bytes
+from hwgen.model.cluster.cluster_counts import dram_bytes, tcdm_bytes
 from hwgen.model.cluster.placement import place
 from hwgen.model.cycle_bound import cycle_bound
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
+from hwgen.search.cluster.descent import SHORT, Arrived, Descent
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.search.cluster.lane_shapes import in_best_cluster_form
+from hwgen.search.cluster.neighbours import Neighbours, Place
 from hwgen.search.cluster.optimal import ClusterResult, Judge
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
@@ -81,8 +88,12 @@ class _Candidate:
     schedule: Schedule
     plan: _Plan
     estimate: float
-    dram_bytes: int
     tcdm_bytes: int
+
+    @cached_property
+    def dram_bytes(self) -> int:
+        """Bytes of I, W and O that the DMA moves."""
+        return dram_bytes(self.schedule)
 
 
 class _Search:
@@ -96,6 +107,8 @@ class _Search:
             layer, bits, self._cluster, self._target, objective, demand=None, max_tried=MAX_TRIED, spreads=True
         )
         timing = self._cluster.dram or Dram()
+        self.fits = self._levels.fits
+        self.neighbours = Neighbours(hardware, self._levels.slices)
         self._a_byte = max(
             1 / beat_bytes(self._cluster.axi_bits), (timing.block_cycles + timing.access_cycles) / BLOCK_BYTES
         )
@@ -144,9 +157,9 @@ class _Search:
             tell(number / len(plans))
             if plan.cycles > nests.least * (1 + HOPED) + HOPED_CYCLES or len(found) >= MOST_ESTIMATED:
                 break
-            for schedule, tcdm_bytes, cycles in nests.of(plan.loops, plan.steps, plan.spread):
-                found.append(_Candidate(schedule, plan, cycles, dram_bytes(schedule), tcdm_bytes))
-        return sorted(found, key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
+            for schedule, moved, cycles in nests.of(plan.loops, plan.steps, plan.spread):
+                found.append(_Candidate(schedule, plan, cycles, moved))
+        return found
 
 
 @dataclass(frozen=True)
@@ -165,23 +178,61 @@ def _chosen(known: Sequence[_Timed]) -> _Timed:
     return min(near, key=lambda one: (one.candidate.dram_bytes, one.candidate.tcdm_bytes, one.cycles))
 
 
+def _first(left: Sequence[_Candidate]) -> _Candidate:
+    """The one of the least estimate; of several that of fewest bytes."""
+    least = min(one.estimate for one in left)
+    return min((one for one in left if one.estimate == least), key=lambda one: (one.dram_bytes, one.tcdm_bytes))
+
+
 def _next(left: Sequence[_Candidate], known: Sequence[_Timed]) -> _Candidate | None:
     """What is timed next: what may take fewer cycles than all, or as few for fewer bytes; None: nothing.
 
     All estimates are believed to miss the cycles by one factor, the least that was seen, and `MOST_MISSED` at most.
     """
     if not known:
-        return min(left, key=lambda one: (one.estimate, one.dram_bytes, one.tcdm_bytes))
+        return _first(left)
     fewest, chosen = min(one.cycles for one in known), _chosen(known).candidate
     missed = min(MOST_MISSED, *(one.cycles / one.candidate.estimate for one in known))
     beside = BESIDE if fewest < SMALL else 0
     faster = [one for one in left if missed * one.estimate - beside < fewest * (1 - SURE)]
     if faster:
-        return min(faster, key=lambda one: (one.estimate, one.dram_bytes))
+        return _first(faster)
     near = [one for one in left if missed * one.estimate <= fewest * (1 + NEAR - SURE)]
     least = (chosen.dram_bytes * (1 - GAINED), chosen.tcdm_bytes)
     cheaper = [one for one in near if (one.dram_bytes, one.tcdm_bytes) < least]
     return min(cheaper, key=lambda one: (one.dram_bytes, one.tcdm_bytes)) if cheaper else None
+
+
+def _beside(
+    known: Sequence[_Timed], search: _Search, timed: Judge, estimate: Estimate, bound: float, lanes: int
+) -> list[_Timed]:
+    """What descents come by where programs are short: from the fastest of these, then from that of each spread."""
+    layer = known[0].candidate.schedule.layer
+
+    def cycles(schedule: Schedule) -> float:
+        return layer.macs / (lanes * timed(schedule))
+
+    descent = Descent(search.neighbours, search.fits, estimate, cycles, bound)
+    there, started = list(known), list[Spread]()
+    while left := [one for one in there if one.candidate.plan.spread not in started]:
+        start = min(left, key=lambda one: (one.cycles, one.candidate.dram_bytes))
+        if start.cycles >= SHORT:
+            break
+        schedule, plan = start.candidate.schedule, start.candidate.plan
+        started.append(plan.spread)
+        place = Place(schedule, plan.loops, plan.steps, plan.spread)
+        found = descent.go(Arrived(place, start.candidate.estimate, start.cycles))
+        there += [_timed(layer, one, lanes) for one in found]
+    return there[len(known) :]
+
+
+def _timed(layer: Layer, one: Arrived, lanes: int) -> _Timed:
+    """What a descent came by, as a candidate."""
+    place = one.place
+    tiles = prod(-(-layer.extents[dim] // step) for dim, step in place.steps.items())
+    plan = _Plan(place.steps, place.loops, place.spread, one.estimate, tiles)
+    candidate = _Candidate(place.schedule, plan, one.estimate, tcdm_bytes(place.schedule))
+    return _Timed(candidate, layer.macs / (lanes * one.cycles), one.cycles)
 
 
 def search_least_cycles(
@@ -217,7 +268,8 @@ def _search(layer: Layer, hardware: Hardware, *, timed: Judge, estimate: Estimat
     cluster, target = hardware.cluster or Cluster(), Target.of(hardware)
     lanes = cluster.hwcs * hardware.shape.product
     bound = cycle_bound(layer, hardware, bits).cycles
-    left, work, known = _Search(layer, hardware, bits).candidates(estimate), 0, list[_Timed]()
+    search = _Search(layer, hardware, bits)
+    left, work, known = search.candidates(estimate), 0, list[_Timed]()
     while left and len(known) < MOST_JUDGED and work < MOST_WORK:
         one = _next(left, known)
         if one is None:
@@ -244,6 +296,7 @@ def _search(layer: Layer, hardware: Hardware, *, timed: Judge, estimate: Estimat
             slack=None,
             bound=float(min(bound, cycles)),
         )
+    known += _beside(known, search, timed, estimate, bound, lanes)
     best = _chosen(known)
     plan, cycles = best.candidate.plan, best.cycles
     iterations = busiest_iterations(layer, plan.steps, plan.spread, target)

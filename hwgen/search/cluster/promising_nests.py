@@ -40,7 +40,9 @@ class PromisingNests:
     def __init__(
         self, layer: Layer, hardware: Hardware, bits: Bits, estimate: Estimate, fits: Callable[[Schedule], bool]
     ) -> None:
-        self._memories = [InnerNests(layer, one, bits) for one in memories_for(hardware)]
+        self._memories: list[InnerNests] = []
+        for one in memories_for(hardware):
+            self._memories.append(InnerNests(layer, one, bits, *self._memories[:1]))
         self._estimate, self._fits = estimate, fits
         self._known: set[object] = set()
         self._slower = 0

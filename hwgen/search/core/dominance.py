@@ -202,8 +202,14 @@ class StepLists:
     steps: NDArray[np.int64]
 
 
-def step_list(t: Tables, dim: Dim, allowed: Bools, *, words: bool, biases: bool = False) -> StepLists:
-    """The lists of one dimension: m, c, y or x."""
+PLACES: dict[Dim, tuple[int, int, int]] = {"m": (0, 4, 10), "c": (1, 5, 13), "y": (2, 8, 11), "x": (3, 9, 12)}
+"""Where the states of I, W and O of a dimension are among those of a triple."""
+
+
+def step_list(
+    t: Tables, dim: Dim, allowed: Bools, *, words: bool, biases: bool = False, triples: Triples | None = None
+) -> StepLists:
+    """The lists of one dimension: m, c, y or x. With ``triples`` those of other states than theirs are empty."""
     match dim:
         case "m":
             inputs, weights, outputs, cuts = [t.m_fetched, t.m_groups], [t.m_sizes], [t.m_sums], [t.m_cuts[2]]
@@ -221,20 +227,29 @@ def step_list(t: Tables, dim: Dim, allowed: Bools, *, words: bool, biases: bool 
             outputs += [t.x_output_words] if words else []
             cuts += [t.x_sum_words] if words else []
             outputs += [t.x_cuts] if biases else []
-    return _lists(inputs, weights, outputs, cuts if words else [], allowed)
+    wanted = None if triples is None else set(map(tuple, triples.states[:, PLACES[dim]].tolist()))
+    return _lists(inputs, weights, outputs, cuts if words else [], allowed, wanted)
 
 
 def _lists(
-    inputs: list[Floats], weights: list[Floats], outputs: list[Floats], common: list[Floats], allowed: Bools
+    inputs: list[Floats],
+    weights: list[Floats],
+    outputs: list[Floats],
+    common: list[Floats],
+    allowed: Bools,
+    wanted: set[tuple[int, ...]] | None,
 ) -> StepLists:
     """Undominated steps, first in view of all states at once, then of each combination of states alone."""
     everything = np.array([row for group in (inputs, weights, outputs) for table in group for row in table] + common)
     steps = _skyline(everything, np.flatnonzero(allowed))
     by_state = [_by_state(group, steps) for group in (inputs, weights, outputs)]
     also = np.array([row[steps] for row in common]).reshape(len(common), len(steps))
-    start, lists = [0], []
+    start, lists = [0], [np.empty(0, np.int64)]
     known: dict[tuple[bytes, ...], NDArray[np.int64]] = {}
-    for some in product(*by_state):
+    for states, some in zip(product(*(range(len(one)) for one in by_state)), product(*by_state), strict=True):
+        if wanted is not None and states not in wanted:
+            start.append(start[-1])
+            continue
         key = tuple(rows for _, rows in some)
         if key not in known:
             factors = np.concatenate([*(factors for factors, _ in some), also])

@@ -1,0 +1,108 @@
+"""The descent from the schedule of a short program to better ones beside it, until no neighbour takes fewer cycles.
+
+First the steps of the HWCs' tiles, then the loops around a tile and its spread, then uneven steps of the HWCs' tiles
+(`hwgen.search.cluster.neighbours`), then again. An estimate of a neighbour is believed to miss the cycles by the
+factor by which it missed those of the schedule itself; each neighbour that is not clearly slower by that is timed.
+
+*The descent is bounded by what can be won*: the farther the cycles are from the proven bound, the more neighbours are
+looked at, `MOST_LOOKED_AT` at most.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hwgen.ir.document import InputError
+from hwgen.ir.schedule import Schedule
+from hwgen.search.cluster.neighbours import Neighbours, Place
+
+__all__ = ["SHORT", "Arrived", "Descent"]
+
+MOST_LOOKED_AT = 48
+WORTH = 0.01
+"""The part of the bound that can be won, for which one neighbour is looked at."""
+SHORT = 500
+"""Cycles below which a program is short."""
+BESIDE = 100
+"""Cycles that a neighbour may be estimated to take more, and is timed."""
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A place that was timed, its estimate and its cycles."""
+
+    place: Place
+    estimate: float
+    cycles: float
+
+
+class Descent:
+    """The descents of one layer on one cluster.
+
+    Parameters
+    ----------
+    fits : whether the TCDM holds a schedule.
+    estimate, cycles : of a schedule; they raise `InputError` where the hardware cannot run it.
+    bound : what no schedule goes below.
+    """
+
+    def __init__(
+        self,
+        neighbours: Neighbours,
+        fits: Callable[[Schedule], bool],
+        estimate: Callable[[Schedule], float],
+        cycles: Callable[[Schedule], float],
+        bound: float,
+    ) -> None:
+        self._neighbours, self._fits, self._estimate, self._cycles = neighbours, fits, estimate, cycles
+        self._bound, self._left = bound, 0
+        self._known: set[object] = set()
+
+    def go(self, start: Arrived) -> list[Arrived]:
+        """What is timed on the way, each after fewer cycles than the one before or beside it."""
+        found = [start]
+        self._known.add(start.place.schedule.nest)
+        self._left = min(MOST_LOOKED_AT, int((start.cycles / self._bound - 1) / WORTH))
+        kinds, vain, turn = (self._neighbours.inside, self._neighbours.around, self._neighbours.uneven), 0, 0
+        while vain < len(kinds) and self._left > 0:
+            at = min(found, key=lambda one: one.cycles)
+            beside = self._timed(at, kinds[turn])
+            turn = (turn + 1) % len(kinds)
+            vain = 1 if any(one.cycles < at.cycles for one in beside) else vain + 1
+            found += beside
+        return found[1:]
+
+    def _new(self, place: Place, kind: Callable[[Place], Iterator[Place]]) -> Iterator[tuple[Place, float]]:
+        """Neighbours that were not looked at yet, with their estimates."""
+        for one in kind(place):
+            if self._left <= 0:
+                return
+            if one.schedule.nest in self._known:
+                continue
+            self._known.add(one.schedule.nest)
+            try:
+                if self._fits(one.schedule):
+                    self._left -= 1
+                    yield one, self._estimate(one.schedule)
+            except InputError:
+                continue
+
+    def _timed(self, at: Arrived, kind: Callable[[Place], Iterator[Place]]) -> list[Arrived]:
+        """Places on the way, each of which is timed."""
+        found: list[Arrived] = []
+        goes_on = True
+        while goes_on:
+            beside = []
+            for place, estimate in self._new(at.place, kind):
+                if estimate * at.cycles / at.estimate <= at.cycles + BESIDE:
+                    one = self._arrive(place, estimate)
+                    beside += [] if one is None else [one]
+            found += beside
+            best = min([at, *beside], key=lambda one: one.cycles)
+            at, goes_on = best, best is not at
+        return found
+
+    def _arrive(self, place: Place, estimate: float) -> Arrived | None:
+        try:
+            return Arrived(place, estimate, self._cycles(place.schedule))
+        except InputError:
+            return None
