@@ -1,14 +1,24 @@
 """What commands share that run depth-first: options, and what is predicted, as a table."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from hwgen.api.depth_first import MACS, StackPrediction
-from hwgen.cli.console import print_table
+from hwgen.api.depth_first_networks import DepthFirstForecast
+from hwgen.cli.console import print_table, printable
 from hwgen.cli.jobs import hardware_names
 
-__all__ = ["DepthFirstOption", "DramOption", "MacsOption", "MemoryOption", "print_stack_prediction"]
+__all__ = [
+    "DepthFirstOption",
+    "DramOption",
+    "MacsOption",
+    "MemoryOption",
+    "print_depth_first_forecast",
+    "print_host",
+    "print_stack_prediction",
+]
 
 DepthFirstOption = Annotated[
     bool, typer.Option("--depth-first", help="Of a model: what it begins with on pipelines, the rest on the host.")
@@ -51,3 +61,15 @@ def print_stack_prediction(found: StackPrediction) -> None:
     columns = ["stack", "tiles", "rings", "in flight", "resident weights", *kinds, "bytes", "cycles"]
     title = f"Depth-first execution of {found.network} ({found.file}), in bytes"
     print_table(title, columns, rows, wide=["in flight", *kinds])
+
+
+def print_depth_first_forecast(found: DepthFirstForecast) -> None:
+    """Print the stacks that a network begins with, and what the host does."""
+    print_stack_prediction(found.stacks)
+    print_host(found.planned.host)
+
+
+def print_host(host: Mapping[str, str]) -> None:
+    """Print why nodes are the host's, a line each."""
+    for name, reason in host.items():
+        typer.echo(printable(f"host: {name} ({reason})"))

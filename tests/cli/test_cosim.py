@@ -245,4 +245,4 @@ def test_the_verdict_stays_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsys
     print_comparison([result(small())])
     text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert " equal " in text
-    assert "narrow: words measured. --wide" in " ".join(text.split())
+    assert "narrow: words predicted, words measured. --wide" in " ".join(text.split())

@@ -1,22 +1,14 @@
-"""Networks depth-first as tables: what is predicted, and runs."""
-
-from collections.abc import Mapping
+"""Runs of networks depth-first as tables."""
 
 import typer
 
-from hwgen.api.depth_first_networks import DepthFirstForecast, DepthFirstRun
+from hwgen.api.depth_first_runs import DepthFirstRun
 from hwgen.api.runtime import judgement
 from hwgen.cli.console import printable
-from hwgen.cli.pipelines import print_stack_prediction
+from hwgen.cli.pipelines import print_host
 from hwgen.cli.printers.cosimulations import print_stacks
 
-__all__ = ["print_depth_first_forecast", "print_depth_first_run"]
-
-
-def print_depth_first_forecast(found: DepthFirstForecast) -> None:
-    """Print stacks, and what the host does."""
-    print_stack_prediction(found.stacks)
-    _print_host(found.planned.host)
+__all__ = ["print_depth_first_run"]
 
 
 def print_depth_first_run(done: DepthFirstRun) -> None:
@@ -32,7 +24,7 @@ def print_depth_first_run(done: DepthFirstRun) -> None:
         f"{len(done.planned.beginning.nodes)} nodes in {len(done.planned.solution.stacks)} stacks: {measured:,} "
         f"cycles ({predicted:,} predicted), MAC utilisation {done.utilisation:.3f}, {done.bytes:,} bytes"
     )
-    _print_host(done.planned.host)
+    print_host(done.planned.host)
     whole = done.beside.whole
     typer.echo(
         f"The integer reference against {done.beside.runtime}: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
@@ -42,8 +34,3 @@ def print_depth_first_run(done: DepthFirstRun) -> None:
         typer.echo(printable(line))
     for name in done.strayed:
         typer.echo(printable(f"output {name}: it does not follow from the hardware as from the integer reference"))
-
-
-def _print_host(host: Mapping[str, str]) -> None:
-    for name, reason in host.items():
-        typer.echo(printable(f"host: {name} ({reason})"))

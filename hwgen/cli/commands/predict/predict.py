@@ -15,8 +15,14 @@ from hwgen.api.predictions import PredictRequest
 from hwgen.cli.clusters import ImageOnEachOption
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.jobs import hardware_names
-from hwgen.cli.pipelines import DepthFirstOption, DramOption, MacsOption, MemoryOption, print_stack_prediction
-from hwgen.cli.printers.depth_first import print_depth_first_forecast
+from hwgen.cli.pipelines import (
+    DepthFirstOption,
+    DramOption,
+    MacsOption,
+    MemoryOption,
+    print_depth_first_forecast,
+    print_stack_prediction,
+)
 from hwgen.cli.printers.forecasts import print_forecast
 from hwgen.cli.printers.predictions import print_layer
 from hwgen.cli.workload import FillsOption, HierarchyOption, ResidentOption

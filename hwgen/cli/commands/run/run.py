@@ -7,7 +7,7 @@ import typer
 
 from hwgen.api.arguments import refuse
 from hwgen.api.depth_first import memory_size
-from hwgen.api.depth_first_networks import DepthFirstRunRequest
+from hwgen.api.depth_first_runs import DepthFirstRunRequest
 from hwgen.api.running import RunRequest
 from hwgen.cli.clusters import ImageOnEachOption
 from hwgen.cli.commands.cosim import Jobs, Sim
