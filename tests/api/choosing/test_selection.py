@@ -87,7 +87,7 @@ def test_energy_is_a_limit(seed: int, fps: bool) -> None:
     saving = [one for one in known if budget.saves(one) and one.images_a_second(budget) >= (budget.fps or 0)]
     assert found.best is not None
     assert found.best.energy <= 1e6 * limit
-    assert len(found.planned) <= len(known) / 4
+    assert len(found.planned) <= 24, "up to 50 where the energy of the next is not guessed"
     if fps:
         assert found.best.candidate.area.lut4 <= 1.03 * min(one.candidate.area.lut4 for one in saving)
     else:
