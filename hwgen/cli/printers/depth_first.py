@@ -3,10 +3,9 @@
 import typer
 
 from hwgen.api.depth_first_runs import DepthFirstRun
-from hwgen.api.runtime import judgement
-from hwgen.cli.console import printable
 from hwgen.cli.pipelines import print_host
 from hwgen.cli.printers.cosimulations import print_stacks
+from hwgen.cli.printers.quantised import print_beside
 
 __all__ = ["print_depth_first_run"]
 
@@ -25,12 +24,4 @@ def print_depth_first_run(done: DepthFirstRun) -> None:
         f"cycles ({predicted:,} predicted), MAC utilisation {done.utilisation:.3f}, {done.bytes:,} bytes"
     )
     print_host(done.planned.host)
-    whole = done.beside.whole
-    typer.echo(
-        f"The integer reference against {done.beside.runtime}: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
-        f"largest difference {whole.largest:g}"
-    )
-    for line in judgement(done.beside):
-        typer.echo(printable(line))
-    for name in done.strayed:
-        typer.echo(printable(f"output {name}: it does not follow from the hardware as from the integer reference"))
+    print_beside(done.beside, done.strayed)

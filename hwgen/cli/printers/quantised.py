@@ -1,5 +1,7 @@
 """Quantised networks as tables."""
 
+from collections.abc import Sequence
+
 import typer
 
 from hwgen.api.quantised import QuantisedNetwork
@@ -7,7 +9,7 @@ from hwgen.api.runtime import judgement
 from hwgen.cli.console import print_table, printable
 from hwgen.golden.quantised.comparison import Beside
 
-__all__ = ["print_quantised"]
+__all__ = ["print_beside", "print_quantised"]
 
 
 def print_quantised(found: QuantisedNetwork) -> None:
@@ -68,3 +70,16 @@ def _print_run(beside: Beside) -> None:
 
 def _percent(part: int, whole: int) -> str:
     return f"{part / max(whole, 1):.2%}"
+
+
+def print_beside(beside: Beside, strayed: Sequence[str]) -> None:
+    """Print how the integer reference compares with ONNX Runtime or LiteRT, and the outputs that strayed from it."""
+    whole = beside.whole
+    typer.echo(
+        f"The integer reference against {beside.runtime}: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
+        f"largest difference {whole.largest:g}"
+    )
+    for line in judgement(beside):
+        typer.echo(printable(line))
+    for name in strayed:
+        typer.echo(printable(f"output {name}: it does not follow from the hardware as from the integer reference"))

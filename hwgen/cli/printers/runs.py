@@ -3,10 +3,10 @@
 import typer
 
 from hwgen.api.running import NetworkRun
-from hwgen.api.runtime import judgement
 from hwgen.cli.console import print_cycles_note, print_table, printable
 from hwgen.cli.printers.cosimulations import print_failures
 from hwgen.cli.printers.forecasts import tell_beside
+from hwgen.cli.printers.quantised import print_beside
 from hwgen.ir.network.kinds import View
 from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.forecast import pairs_beside
@@ -58,15 +58,7 @@ def print_run(done: NetworkRun) -> None:
     for name in (name for name in done.host if name in labels):
         reason = done.place.reasons.get(name)
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
-    whole = done.beside.whole
-    typer.echo(
-        f"The integer reference against {done.beside.runtime}: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
-        f"largest difference {whole.largest:g}"
-    )
-    for line in judgement(done.beside):
-        typer.echo(printable(line))
-    for name in done.strayed:
-        typer.echo(printable(f"output {name}: it does not follow from the hardware as from the integer reference"))
+    print_beside(done.beside, done.strayed)
 
 
 def _print_programs(done: NetworkRun) -> None:

@@ -43,8 +43,8 @@ class TileQueue(wiring.Component):
     free : Out
         Free units.
     spare : Out
-        Free units less ``reserve`` as it was in the cycle before. From a register, so that nobody subtracts late in a
-        cycle. Only if ``tells_spare``.
+        Free units less ``reserve`` as it was in the cycle before. From a register, which leaves no subtraction to the
+        end of a cycle. Only if ``tells_spare``.
     completes : In(1)
         A pulse: the next tile is complete.
     o_token : Out(stream)

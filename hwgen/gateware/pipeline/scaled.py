@@ -28,7 +28,7 @@ def scaled_ports() -> dict[str, wiring.Member]:
 
 
 def delayed(m: Module, advance: Value, value: Value, registers: int, name: str) -> Value:
-    """A value that passes so many registers, all of which advance together."""
+    """A value that passes a number of registers, all of which advance together."""
     for number in range(registers):
         later = Signal.like(value, name=f"{name}_{number}")
         with m.If(advance):
