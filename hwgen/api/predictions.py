@@ -142,6 +142,7 @@ class LayerOnHwc(LayerPrediction):
             "cycles": self.cycles,
             "stalls": None if self.found is None else self.found.stalls_by_name(),
             "energy": None if energy is None else energy.as_json(),
+            "macs": self.schedule.layer.macs,
         }
 
 
@@ -197,6 +198,7 @@ class LayerOnCluster(LayerPrediction):
             "busy": None if times is None else {queue: round(cycles) for queue, cycles in times.busy.items()},
             "waits": waits,
             "refused": found.refused,
+            "macs": self.schedule.layer.macs,
         }
 
 

@@ -138,6 +138,7 @@ predict depth_first.yaml
 predict depth_first.yaml --macs 8 --dram cluster.yaml
 predict quantised.onnx --depth-first --macs 8
 calibrate cluster.yaml --tiles 10
+fuzz --cases 1 --what files -o out
 depth-first network.yaml
 depth-first network.yaml --memory 1KiB -o out
 design table.yaml --levels 3 --sizes 512,1KiB --sram 2KiB -o out

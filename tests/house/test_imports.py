@@ -52,7 +52,7 @@ OWNERS: dict[str, set[str]] = {
     "numba": {"hwgen.search", "hwgen.model", "hwgen.papers"},
     "pandas": {"hwgen.api"},
     "numpy": set(ROOMS) - {"hwgen.ir", "hwgen.gateware", "hwgen"},
-    "onnx": {"hwgen.readers", "hwgen.golden"},
+    "onnx": {"hwgen.readers", "hwgen.golden", "hwgen.studies"},
     "onnxruntime": {"hwgen.golden"},
     "peakrdl_cheader": {"hwgen.export"},
     "peakrdl_ipxact": {"hwgen.export"},

@@ -81,9 +81,9 @@ class ScheduleRequest:
             raise InputError("--per-layer: expected with the hardware of a cluster")
         return self._of_sizes(given, coverage, sizes)
 
-    def _covered(self) -> Coverage:
+    def _covered(self, *, batches: bool = False) -> Coverage:
         """The layers that are scheduled; of a quantised network a line says that they are shapes alone."""
-        coverage = covered(self.network, partial=self.partial)
+        coverage = covered(self.network, partial=self.partial, batches=batches)
         tell_layers(self.network, [layer.name for layer in coverage.layers])
         return coverage
 
@@ -95,7 +95,7 @@ class ScheduleRequest:
                 "--hierarchy: expected no options but --objective, --fills, --partial, -o, -j and --json beside it"
             )
         claim_folder(self.output)
-        coverage = self._covered()
+        coverage = self._covered(batches=True)
         return plan_on_hierarchy(coverage, hierarchy, self.objective, self.output, fills=self.fills, jobs=self.jobs)
 
     def _on_cluster(self, given: Hardware, coverage: Coverage) -> ClusterPlan:

@@ -100,6 +100,7 @@ COMMANDS = {
         Entry("regress-stacks", "regress.command_pipelines", STUDY, STUDIES),
         Entry("regress-ways", "regress.command_depth_first_gain", STUDY, STUDIES),
         Entry("regress-clusters", "regress.command_clusters", STUDY, STUDIES),
+        Entry("fuzz", "fuzz.command", STUDY, STUDIES),
         Entry("doctor", "doctor", UPKEEP),
         Entry("cache", "cache", UPKEEP),
     )

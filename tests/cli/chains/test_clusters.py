@@ -39,6 +39,7 @@ def test_a_cluster(run: Run, found: list[dict[str, Any]], monkeypatch: pytest.Mo
     predicted = run("predict", "found", "--json").json["schedules"]
     assert [one["total_bytes"] for one in predicted] == [one["total_bytes"] for one in found]
     assert all(one["cycles"] and one["refused"] is None for one in predicted)
+    assert [one["macs"] for one in predicted] == [load_schedule(Path(one["file"])).layer.macs for one in found]
     assert run("predict", "found", "--hardware", "mine.yaml", "--json").json["schedules"] == predicted
     seen: list[Any] = []
 

@@ -61,6 +61,7 @@ PURE = "runs on no HWC; for schedules, and an HWC that runs them: hwgen schedule
 def test_the_pure_model(run: Run, layers: str) -> None:
     assert run("schedule", layers, "--buffer", "256,1KiB", "-o", "found").status == 0
     predicted = run("predict", "found", "--json").json["schedules"]
+    assert [one["macs"] for one in predicted] == [2 * 3 * 9 * 90, 3 * 5 * 90] * 2
     assert [one["file"] for one in predicted] == [
         "found/1KiB/a.yaml", "found/1KiB/b.yaml", "found/256B/a.yaml", "found/256B/b.yaml"]  # fmt: skip
     refused(run("cosim", "found"), f"found/1KiB/a.yaml: a schedule of the pure model, without lanes, {PURE}")

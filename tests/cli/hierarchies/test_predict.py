@@ -143,3 +143,16 @@ def test_batches_are_not_scheduled_for_hardware(run: Run, tmp_path: Path) -> Non
     network = {"network": "n", "input": entry, "layers": [{**row, "inputs": ["input"]}]}
     table.write_text(yaml.safe_dump({"format": 1, "kind": "network", **network}), "utf-8")
     refused(run("layers", table), "layers: conv: batch: expected 1 in a connected network, got 2")
+
+
+def test_batches_are_scheduled_on_a_hierarchy(run: Run, tmp_path: Path) -> None:
+    """All images share the weights, which the middle memory holds: they come once from the DRAM."""
+    table, found = tmp_path / "set.yaml", tmp_path / "out"
+    rows = [{**LAYER, "op": "conv", "input_channels": 4, "output_channels": 4, "batch": 3}]
+    table.write_text(yaml.safe_dump({"format": 1, "kind": "layer_list", "network": "n", "layers": rows}), "utf-8")
+    answer = run("schedule", table, "--hierarchy", "diannao", "--objective", "dram", "-o", found, "--json")
+    (one,) = answer.json["schedules"]
+    assert one["counts"]["dram"]["W"] == {"read": {"bytes": 4 * 4 * 9 * 2}}
+    assert one["counts"]["dram"]["I"] == {"read": {"bytes": 3 * 4 * 36 * 2}}
+    (two,) = run("predict", "--hierarchy", "diannao", found, "--json").json["schedules"]
+    assert (two["counts"], two["macs"]) == (one["counts"], 3 * 4 * 4 * 9 * 36)

@@ -1,0 +1,98 @@
+"""Layers on HWCs and clusters: each command on the same set and hardware."""
+
+from pathlib import Path
+from typing import Any
+
+from hwgen.ir.document import dump_yaml
+from hwgen.studies.fuzz.bench import Answer, Bench
+from hwgen.studies.fuzz.hardware import HARDWARE, hardware_data, is_hardware
+from hwgen.studies.fuzz.kind import MACHINE, SET, SIMULATORS, Kind, given, judge
+from hwgen.studies.fuzz.layers import LAYERS, is_layer, layer_table
+from hwgen.studies.fuzz.pairs import Case, Space
+
+__all__ = ["OF_LAYERS"]
+
+OPTIONS: dict[str, tuple[Any, ...]] = {
+    "objective": (None, "traffic", "balanced", "cycles"),
+    "per_layer": (None, True),
+    "fitted": (None, True),
+    "simulated": SIMULATORS,
+    "simulated.stalls": (None, True),
+}
+
+
+def _legal(case: Case) -> bool:
+    wrong = case["cluster"] and (case["simulated"] == "icarus" or case["fitted"])
+    return not wrong and is_layer(case) and is_hardware(case)
+
+
+def _write(case: Case, folder: Path) -> None:
+    (folder / SET).write_text(dump_yaml(layer_table(case)), encoding="utf-8")
+    (folder / MACHINE).write_text(dump_yaml(hardware_data(case)), encoding="utf-8")
+
+
+def _ask(case: Case, bench: Bench) -> None:
+    """``schedule`` -> ``predict`` -> ``generate`` -> ``cosim``."""
+    known = bench("layers", SET).json["layers"]
+    work = [SET, "--hardware", MACHINE, *given(case, "objective", "per_layer")]
+    alone = given(case, "per_layer") if case["cluster"] else []  # those for an HWC are one by one anyway
+    scheduled = bench("schedule", SET, "--hardware", MACHINE, *given(case, "objective"), *alone, "-o", "found")
+    generated = bench("generate", *work, *given(case, "fitted"), "-o", "rtl")
+    bench.same("refused by schedule, and by generate", scheduled.refused, generated.refused)
+    if scheduled.refused:
+        refused = bench("cosim", *work, "--sim", "verilator" if case["cluster"] else "icarus")
+        bench.same("refused by schedule, and by cosim", scheduled.refused, refused.refused)
+        return
+    predicted = bench("predict", "found").json["schedules"]
+    for keys, row in (
+        (("layer", "macs"), [{"layer": one["name"], "macs": one["macs"]} for one in known]),
+        (("layer", "file", "counts", "total_bytes", "total_with_bias"), scheduled.json["schedules"]),
+    ):
+        bench.same("of the set or its schedules, and of predict", *(
+            [{key: one[key] for key in keys} for one in rows] for rows in (row, predicted)))  # fmt: skip
+    if case["simulated"]:
+        _simulate(case, bench, work, predicted)
+
+
+def _simulate(case: Case, bench: Bench, work: list[Any], predicted: list[Any]) -> None:
+    """What was scheduled, what is scheduled anew, what was generated: the same accesses in the same cycles."""
+    device, stalls = "cluster" if case["cluster"] else "hwc", bool(case["simulated.stalls"])
+    sim = ["--sim", case["simulated"], *given(case, "simulated.stalls"), "--seed", 3]
+
+    def ran(*words: object) -> Answer:
+        answer = bench("cosim", *words, failing=True)
+        if answer.refused:
+            bench.differs(f"schedule does what cosim refuses: {answer.refused}")
+        judge(bench, answer, device, stalls=stalls)
+        return answer
+
+    of_schedules = ran("found", *sim)
+    for one, two in zip(of_schedules.json["results"], predicted, strict=True):
+        bench.same("counts for cosim, and for predict", _together(one["predicted"]), _together(two["counts"]))
+        bench.same("cycles for cosim, and for predict", one["cycles"]["predicted"], two["cycles"])
+    of_set = ran(*work, *sim)
+    of_program = ran("--program", "rtl", *sim)
+    if not case["fitted"]:
+        bench.same("measured on the set, and on what was generated", _measured(of_set), _measured(of_program))
+    if not case["cluster"]:
+        other = "verilator" if case["simulated"] == "icarus" else "icarus"
+        bench.same(
+            "measured in two simulators", _measured(of_schedules), _measured(ran("found", *sim, "--sim", other))
+        )
+
+
+def _measured(answer: Answer) -> list[Any]:
+    return [(one["layer"], one["measured"], one["cycles"]["measured"]) for one in answer.json["results"]]
+
+
+def _together(counts: dict[str, Any]) -> dict[str, Any]:
+    """Counts whose writes of O at a TCDM are one: in a cluster partial sums share the addresses of the outputs."""
+    found = {level: dict(operands) for level, operands in counts.items()}
+    for level in {"tcdm", "tcdm_dma"} & set(found):
+        ways = found[level]["O"]
+        written = {unit: ways["write_partial"][unit] + ways["write"][unit] for unit in ("bytes", "words")}
+        found[level]["O"] = {"read_partial": ways["read_partial"], "written": written}
+    return found
+
+
+OF_LAYERS = Kind(Space(HARDWARE | LAYERS | OPTIONS, _legal), _write, _ask)
