@@ -9,26 +9,27 @@ from hypothesis import HealthCheck, settings
 
 from hwgen.cli import heartbeat, main
 from tests.cli.command_line import Answer, Run
-from tests.kernels import collected, compile_for_plans, compile_in_turn, compile_yosys
+from tests.kernels import collected, compile_for_plans, compile_when_collected, compile_yosys
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "nightly", deadline=None, print_blob=True, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
 )
-compile_in_turn()
+compile_when_collected()
 # A design is hundreds of thousands of small objects: to collect less often saves a twentieth of the tests' time.
-gc.set_threshold(200_000, 5, 10)
+gc.set_threshold(1_000_000, 5, 10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def pytest_collection_finish() -> None:
-    """Kernels may be compiled from now on."""
+    """Kernels may be compiled from now on; modules and tests, which stay, are no garbage that is looked through."""
     collected.set()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def kernels_of_plans(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """For tests whose processes plan: the kernels are in the cache."""
+    """For tests whose processes have little time to plan: the kernels are in the cache."""
     compile_for_plans(tmp_path_factory.mktemp("plans"))
 
 

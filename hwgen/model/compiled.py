@@ -5,6 +5,7 @@ itself runs what it finds, and raises the error of whatever part of it it cannot
 """
 
 import atexit
+import fcntl
 import hashlib
 import logging
 import os
@@ -12,7 +13,8 @@ import pickle
 import shutil
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +23,8 @@ from typing import Any
 import numba.core.caching
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
 __all__ = ["borrowing", "digest", "inner", "inner_borrowing", "inner_unchecked", "njit"]
@@ -29,6 +33,7 @@ __all__ = ["borrowing", "digest", "inner", "inner_borrowing", "inner_unchecked",
 _log = logging.getLogger("hwgen.kernels")
 """Hears that a kernel is compiled, all of which takes up to a minute; an empty text when that is done."""
 _log.setLevel(logging.INFO)
+_COMPILING = "compiling kernels for this processor, kept for later calls: up to a minute, once"
 
 
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -54,13 +59,39 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
                 self.flush()
             return None
         if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], bytes)):
-            _log.info("compiling kernels for this processor, kept for later calls: up to a minute, once")
+            _log.info(_COMPILING)
             return None  # none, or of numba alone
         kept, payload = found
         if kept != self._digest(payload):
             self._tell()
             return None
         return pickle.loads(payload)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A time in which no other process compiles this function; where files cannot be locked, it begins at once.
+
+        A function is compiled while the locks of its callers are held. Calls make no cycle, so no two processes wait
+        for each other.
+        """
+        place = Path(self._place) / f"{self._function}.lock"
+        if place in _held:
+            yield
+            return
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            file = place.open("w")
+        except OSError:
+            yield
+            return
+        with file:
+            with suppress(OSError):
+                _lock(file.fileno())
+            _held.add(place)
+            try:
+                yield
+            finally:
+                _held.remove(place)
 
     def _digest(self, payload: bytes) -> bytes:
         return hashlib.sha256(self._function.encode() + payload).digest()
@@ -69,7 +100,37 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
         sys.stderr.write(f"hwgen: {Path(self._place) / self._function}: damaged: compiled anew\n")
 
 
+_held: set[Path] = set()
+"""Locks that this process has, of functions that it compiles."""
+
+
+def _lock(descriptor: int) -> None:
+    """Have a file locked; who listens hears of it if another process has the lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        _log.info(_COMPILING)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _log.info("")
+
+
 numba.core.caching.IndexDataCacheFile = _CheckedFile
+_compile: Any = Dispatcher.compile
+
+
+def _compile_in_turn(dispatcher: Any, signature: Any) -> Any:
+    """Compile a function that is kept while no other process does; what that one has kept is then taken.
+
+    numba's own lock comes first, so no two threads wait for each other.
+    """
+    file = getattr(dispatcher._cache, "_cache_file", None)
+    if not isinstance(file, _CheckedFile):
+        return _compile(dispatcher, signature)
+    with global_compiler_lock, file.alone():
+        return _compile(dispatcher, signature)
+
+
+Dispatcher.compile = _compile_in_turn  # type: ignore[assignment, method-assign]
 
 
 _PLACES: list[Any] = CompileResultCacheImpl._locator_classes

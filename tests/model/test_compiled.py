@@ -1,5 +1,6 @@
 """The cache of compiled kernels: what changes in another file is compiled anew."""
 
+import fcntl
 import importlib.util
 import os
 import subprocess
@@ -127,6 +128,7 @@ def test_kept_machine_code_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
     assert call() == ([4, 1, 2], "")
 
 
+COMPILING = "compiling kernels for this processor, kept for later calls: up to a minute, once"
 HEARD = """
 from types import SimpleNamespace
 from hwgen.api.progress import listening
@@ -145,9 +147,30 @@ def test_who_listens_hears_when_kernels_are_compiled(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         return done.stdout.splitlines()
 
-    compiling = "compiling kernels for this processor, kept for later calls: up to a minute, once"
-    assert call() == [compiling, "", compiling, "", "4 0 2"]
+    assert call() == [COMPILING, "", COMPILING, "", "4 0 2"]
     assert call() == ["4 1 2"]
+
+
+def test_what_another_process_compiles_is_waited_for(tmp_path: Path) -> None:
+    """The other process, which is the test, has the lock; what it has kept in the end is taken."""
+    script, kept = tmp_path / "kernels.py", tmp_path / "kept"
+    script.write_text(HEARD + DAMAGED, encoding="utf-8")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(kept)}
+    command = [sys.executable, "-u", str(script)]
+    subprocess.run(command, check=True, env=environment, capture_output=True)
+    (lock,) = kept.rglob("*.kernel-*.lock")
+    files = [file for file in lock.parent.iterdir() if ".kernel-" in file.name and file != lock]
+    for file in files:
+        file.rename(tmp_path / file.name)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        waits = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        assert waits.stdout is not None
+        assert waits.stdout.readline() == f"{COMPILING}\n"
+        for file in files:
+            (tmp_path / file.name).rename(file)
+    assert waits.communicate(timeout=60)[0] == "\n4 1 2\n"
+    assert waits.returncode == 0
 
 
 NOWHERE = """
