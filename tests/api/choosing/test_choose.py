@@ -14,6 +14,7 @@ from hwgen.api.choosing import request, selection, space, synthesis
 from hwgen.api.choosing.request import planned_on
 from hwgen.api.choosing.selection import Planned
 from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.forecasts import MachineForecast
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.model.area.estimate import EstimatedArea
 from hwgen.readers.integers.reader import read_quantised
@@ -23,6 +24,7 @@ from tests.conftest import Run
 from tests.readers.integers.models import small
 
 PLANNED: dict[tuple[bytes, str], Planned | str] = {}
+FORECAST: dict[bytes, dict[str, tuple[Candidate, MachineForecast]]] = {}
 
 
 def planned_once(model: Path, one: Candidate) -> Planned | str:
@@ -54,16 +56,19 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model.onnx"
 
 
-def plans(model: Path) -> dict[str, tuple[Candidate, int]]:
-    found = list(candidates(NetworkBound(read_quantised(model))))
-    return {
-        one.hardware.name: (one, hwgen.forecast(model, one.hardware, resident=True).machines[0].cycles)
-        for one in found
-    }
+def forecasts(model: Path) -> dict[str, tuple[Candidate, MachineForecast]]:
+    """All clusters by name, with what is forecast on each: once for all tests of this process."""
+    key = model.read_bytes()
+    if key not in FORECAST:
+        FORECAST[key] = {
+            one.hardware.name: (one, hwgen.forecast(model, one.hardware, resident=True).machines[0])
+            for one in candidates(NetworkBound(read_quantised(model)))
+        }
+    return FORECAST[key]
 
 
 def test_the_best_of_all_is_chosen(model: Path) -> None:
-    every = plans(model)
+    every = {name: (one, forecast.cycles) for name, (one, forecast) in forecasts(model).items()}
     assert len(every) == 8
     for one, cycles in every.values():
         assert one.bound <= cycles
@@ -118,11 +123,8 @@ def test_files_and_what_is_kept(run: Run, model: Path, tmp_path: Path, monkeypat
         run("choose", model, "--mhz", 50, "--no-confirm", "-o", folder)
 
 
-def test_energy_and_the_dram(run: Run, model: Path, tmp_path: Path) -> None:
-    energies = sorted(
-        hwgen.forecast(model, one.hardware, resident=True).machines[0].energy
-        for one in candidates(NetworkBound(read_quantised(model)))
-    )
+def test_energy_and_the_dram(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    energies = sorted(forecast.energy for _, forecast in forecasts(model).values())
     limit = energies[3] / 1e6 + 1e-6
     found = hwgen.choose(model, mhz=50, energy=limit, confirm=False)
     assert found.best is not None
@@ -135,6 +137,8 @@ def test_energy_and_the_dram(run: Run, model: Path, tmp_path: Path) -> None:
     assert answer.json["limit"].startswith("--energy: 0.001 uJ of an image; the least that was found is ")
 
     folder = tmp_path / "chosen"
+    monkeypatch.setattr(space, "HWCS", (1,))
+    monkeypatch.setattr(space, "AXI_BITS", (64,))
     slow = run("choose", model, "--dram", "cluster_64_ddr3", "--no-confirm", "-o", folder, "--json").json["best"]
     own, given = hwgen.hardware(folder / "chosen.yaml").cluster, hwgen.hardware("cluster_64_ddr3").cluster
     assert own is not None

@@ -45,7 +45,7 @@ def test_steps_of_an_axis() -> None:
 
 
 def test_few_combinations_are_left_of_a_large_layer() -> None:
-    tables = outer_tables(layer(2160, 3840))
+    tables = outer_tables(layer(1080, 1920))
     left = thinned(worth_while(tables))
     assert prod(len(table) - 1 for table in left) <= MOST_COMBINATIONS
     for before, after in zip(tables, left, strict=True):
