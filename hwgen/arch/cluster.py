@@ -44,7 +44,7 @@ class TcdmParameters:
         Without them one each.
     steady
         Ports whose waits nothing makes up for, since what they are connected to moves as much in a cycle as they do:
-        those of the DMA. They go before wider ones, the others after them.
+        those of the DMA. They go before the others.
     """
 
     masters: int

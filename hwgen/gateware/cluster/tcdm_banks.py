@@ -80,12 +80,13 @@ class _Contest:
 class TcdmBanks(wiring.Component):
     """Connects masters to banks. Word w is in bank w modulo the number of banks.
 
-    A bank serves one request a cycle. A request for several words takes adjacent banks, all of them in one cycle. Of
-    several masters with words of the same width a round-robin arbiter grants the next one after the master that it
-    granted last; the others wait. Where requests of different widths want the same bank, a wider one goes first, and
-    narrower ones the next time, so that each waits a bounded time; but narrower ones that are steady go before it. A
-    port is wide where it is the one that a block waits for: weights above all. A steady port is that of the DMA, for
-    which the DRAM would have to wait. The answer follows one cycle after the grant.
+    A bank serves one request a cycle. A request for several words takes adjacent banks, all of them in one cycle.
+    Steady masters go before others, and others the next time, so that each waits a bounded time. Of either kind with
+    words of the same width a round-robin arbiter grants the next one after the master that it granted last. Where
+    requests of different widths want the same bank, a wider one goes first, and narrower ones the next time; but
+    narrower ones that are steady go before it. A port is wide where it is the one that a block waits for:
+    weights above all. A steady port is that of the DMA, for which the DRAM would have to wait. The answer follows one
+    cycle after the grant.
     An access outside of the memory is granted at once and answered with an error; it writes nothing.
 
     Parameters
@@ -219,15 +220,33 @@ class TcdmBanks(wiring.Component):
         return wins
 
     def _settle(self, m: Module, contest: _Contest, wins: Value) -> None:
-        """Grant one of the masters. Those after the one that was granted last have priority."""
-        count, wants, name = self.parameters.masters, contest.wants, contest.grant.name[len("grant_") :]
+        """Grant one of the masters whose turn it is. Of these, those after the one that was granted last go first."""
+        count, name = self.parameters.masters, contest.grant.name[len("grant_") :]
         after, chosen = Signal(count, name=f"after_{name}"), Signal(count, name=f"chosen_{name}")
+        turn = self._kind(m, contest, wins, name)
+        may = contest.wants & turn
         with m.If(wins):
             m.d.comb += [
-                chosen.eq(Mux((wants & after) != 0, wants & after, wants)),
+                chosen.eq(Mux((may & after) != 0, may & after, may)),
                 contest.grant.eq(chosen & (~chosen + 1)),
             ]
-            m.d.sync += after.eq(~((contest.grant << 1) - 1))
+            m.d.sync += after.eq(~((contest.grant << 1) - 1) & turn | after & ~turn)
+
+    def _kind(self, m: Module, contest: _Contest, wins: Value, name: str) -> Value:
+        """The masters whose turn it is, whether they ask or not: the steady ones, unless one went before others in
+        the last cycle, which wait; else the others."""
+        count, wants = self.parameters.masters, contest.wants
+        alike = {i for i, words in enumerate(self.parameters.words_of) if words == contest.words}
+        if alike <= self.parameters.steady or not alike & self.parameters.steady:
+            return C(-1, count)
+        is_steady = Cat(C(i in self.parameters.steady, 1) for i in range(count))
+        steady, others = (wants & is_steady) != 0, (wants & ~is_steady) != 0
+        passed, turn = Signal(name=f"passed_{name}"), Signal(count, name=f"turn_{name}")
+        goes = steady & ~(passed & others)
+        m.d.comb += turn.eq(Mux(goes, is_steady, ~is_steady))
+        with m.If(wins):
+            m.d.sync += passed.eq(goes & others)
+        return turn
 
     def _one_bank(self, m: Module, number: int, grant: Value, requests: list[Signal]) -> Value:
         """One bank, which serves the granted master: the data read in the last cycle."""

@@ -162,6 +162,22 @@ def test_a_steady_access_goes_before_a_wide_one() -> None:
     assert max(wide.longest, steady.longest) == 1
 
 
+def test_a_steady_access_goes_before_others_of_its_width() -> None:
+    others = [Master(Random(i), 0.8, tuple(range(8)), 8) for i in range(5)]
+    steady = Master(Random(5), 1.0, (0,), 8, steady=True, strides=True)
+    run([*others, steady], 8, 1000)
+    assert len(steady.granted) >= 950, "it is not slowed down by others, as it comes to a bank after eight cycles"
+    assert all(master.conflicts >= 100 and master.longest <= 6 for master in others)
+
+
+def test_a_steady_access_to_the_same_bank_leaves_every_other_cycle_to_others() -> None:
+    others = [Master(Random(i), 1.0, (1,), 4) for i in range(3)]
+    steady = [Master(Random(i), 1.0, (1,), 4, steady=True) for i in range(2)]
+    run([*others, *steady], 4, 300)
+    assert [len(master.granted) for master in [*others, *steady]] == [50, 50, 50, 75, 75]
+    assert [master.longest for master in [*others, *steady]] == [5, 5, 5, 3, 3]
+
+
 @pytest.mark.parametrize("first", [0, 1, 2, 3])
 def test_two_words_a_cycle_pass_one_word_a_cycle(first: int) -> None:
     wide = Master(Random(0), 1.0, (0,), 8, 2, strides=True)
