@@ -68,7 +68,7 @@ def test_rectifiers_by_tables(run: Run, tmp_path: Path) -> None:
 def test_pipelines_that_scale_their_sums(run: Run, tmp_path: Path) -> None:
     taken = {}
     for form in ("shift", "scaled"):
-        options = "--resolution", "24x24", "--memory", "1MiB", "--requantisation", form, "-o", tmp_path / form
+        options = "--resolution", "8x8", "--memory", "1MiB", "--requantisation", form, "-o", tmp_path / form
         assert run("depth-first", "vgg_e_first5", *options).status == 0
         answer = run("predict", tmp_path / form, "--json").json
         taken[form] = answer["cycles"], answer["total_bytes"]

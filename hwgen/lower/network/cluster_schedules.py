@@ -12,6 +12,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
+from hwgen.lower.network.known_schedules import KNOWN
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.search.cluster.least_cycles import search_least_cycles
 from hwgen.search.core.shared_out import shared_out
@@ -65,9 +66,16 @@ def cluster_schedules(
                 found[name] = result.of_layer(layer)
             progress()
 
-    different = list(shapes.values())
+    different = []
+    for shape in shapes.values():
+        known = KNOWN.of(shape.layer, shape.laid_out, hardware)
+        if known is None:
+            different.append(shape)
+        else:
+            finish(shape, known)
     tasks = [(shape.layer, shape.laid_out, hardware) for shape in different]
     for number, result in shared_out(_scheduled, tasks, [shape.layer.macs for shape in different], jobs):
+        KNOWN.keep(different[number].layer, different[number].laid_out, hardware, result)
         finish(different[number], result)
     return {node.name: found[node.name] for node in weighted(graph) if node.name in found}, refused
 

@@ -1,6 +1,5 @@
 """A quantised network for one HWC: its layers with weights, scheduled and compiled."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, Product, zero_share
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
+from hwgen.lower.network.known_schedules import KNOWN
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import ANY_TRAFFIC, BalancedRequest
@@ -53,11 +53,10 @@ def plan_network(graph: Graph, hardware: Hardware, progress: Callable[[], None] 
     _require_one_hwc(hardware)
     layers, refused = [], {}
     taken: set[str] = set()
-    schedules: dict[str, Schedule] = {}
     for node in weighted(graph):
         name = safe_name(node.name, taken)
         try:
-            layers.append(_planned(graph, node, name, hardware, schedules))
+            layers.append(_planned(graph, node, name, hardware))
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{name}: ")
         progress()
@@ -75,14 +74,12 @@ def _require_one_hwc(hardware: Hardware) -> None:
             raise InputError(f"{where}: {key}: expected them given, all layers running on one HWC")
 
 
-def _planned(
-    graph: Graph, node: Convolution | Product, name: str, hardware: Hardware, schedules: dict[str, Schedule]
-) -> PlannedLayer:
+def _planned(graph: Graph, node: Convolution | Product, name: str, hardware: Hardware) -> PlannedLayer:
     layer = layer_of(graph, node, name)
     laid_out = may_be_laid_out(graph, node)
-    shape = json.dumps([layer.shape_data, laid_out], sort_keys=True)
-    if shape not in schedules:
+    known = KNOWN.of(layer, laid_out, hardware)
+    if not isinstance(known, Schedule):
         request = BalancedRequest((hardware.budget,), hardware, slack=ANY_TRAFFIC, laid_out=laid_out)
-        schedules[shape] = search_layers([layer], request, jobs=1)[0][0].schedule
-    schedule = schedules[shape].of_layer(layer)
-    return PlannedLayer(node, compile_layer(schedule, hardware, node.requantisation))
+        known = search_layers([layer], request, jobs=1)[0][0].schedule
+        KNOWN.keep(layer, laid_out, hardware, known)
+    return PlannedLayer(node, compile_layer(known.of_layer(layer), hardware, node.requantisation))

@@ -50,7 +50,8 @@ def test_few_combinations_are_left_of_a_large_layer() -> None:
     assert prod(len(table) - 1 for table in left) <= MOST_COMBINATIONS
     for before, after in zip(tables, left, strict=True):
         assert set(after[:, STEP]) <= set(before[:, STEP])
-        assert after[-1, STEP] == before[-1, STEP]
+        for row in (0, -2, -1):  # the smallest step, the largest one, and the extent that is not cut
+            assert after[row, STEP] == before[row, STEP]
     small = outer_tables(layer(24, 24).model_copy(update={"input_channels": 8}))
     assert all((one == other).all() for one, other in zip(thinned(small), small, strict=True))
 
