@@ -20,7 +20,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import View
 from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.forecast import NodeForecast, forecast_of_layers
-from hwgen.lower.network.layers import weighted
+from hwgen.lower.network.layers import nothing_runs, weighted
 from hwgen.lower.network.placement import placement, plan_on
 from hwgen.lower.system.networks import NetworkSystem
 from hwgen.model.area.estimate import EstimatedArea, estimated_area
@@ -188,8 +188,7 @@ class ForecastRequest:
             clusters = self.clusters or 1
             plan = plan_on(graph, machine, step, resident=resident and not alone, clusters=clusters)
         if not plan.layers:
-            reasons = "; ".join(dict.fromkeys(plan.refused.values())) or "no node has weights"
-            raise InputError(f"{machine.titled}: no node of the network runs on it: {reasons}")
+            raise InputError(f"{self.model}: {nothing_runs(graph, machine.name, plan.refused)}")
         place = placement(graph, plan, machine)
         nodes = [node for node in place.host(graph) if not isinstance(node, View)]
         if isinstance(plan, ClusterPlan):

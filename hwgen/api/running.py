@@ -30,7 +30,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.hwc_plan import NetworkPlan
-from hwgen.lower.network.layers import refusals, weighted
+from hwgen.lower.network.layers import nothing_runs, refusals, weighted
 from hwgen.lower.network.placement import Placement, placement, plan_on
 from hwgen.lower.system.networks import NetworkSystem
 from hwgen.model.system.times import QueueName
@@ -245,8 +245,7 @@ class RunRequest:
         with steps(len(weighted(graph)), "scheduling") as step:
             plan = plan_on(graph, machine, step, resident=resident, clusters=clusters)
         if not plan.layers:
-            why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
-            raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
+            raise InputError(f"{model}: {nothing_runs(graph, machine.name, plan.refused)}")
         beside = run_beside(model, graph, arrays, where)
         tensors = [execute(graph, image) for image in images(graph, arrays, count)]
         note(f"{self.simulator}: {len(plan.layers)} layers")

@@ -21,7 +21,7 @@ from hwgen.ir.names import plain_name
 from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.cluster_plan import ClusterPlan, Stretch, plan_cluster
 from hwgen.lower.network.exchange import HostNode, Tensor, host_nodes, inputs_of, outputs_of
-from hwgen.lower.network.layers import refusals, weighted
+from hwgen.lower.network.layers import nothing_runs, weighted
 from hwgen.lower.system.networks import NetworkSystem, PlacedProgram
 from hwgen.readers.integers.reader import read_quantised
 
@@ -104,8 +104,7 @@ def generate_network(
     with steps(len(weighted(graph)), "scheduling") as step:
         plan = plan_cluster(graph, machine, step, resident=resident, clusters=clusters)
     if not plan.stretches:
-        why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, plan.refused).items())
-        raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
+        raise InputError(f"{model}: {nothing_runs(graph, machine.name, plan.refused)}")
     system, host = NetworkSystem(plan, clusters), host_nodes(graph, plan)
     name, parameters = plain_name(model.stem) or "network", plan.stretches[0].program.hardware
     exchanged = [_exchanged(graph, system, cluster) for cluster in range(clusters)]

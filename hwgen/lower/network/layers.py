@@ -10,7 +10,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, HostOperator, Movement, Product, Quantise, View, undilated
 from hwgen.lower.vector.tasks import moves_planes
 
-__all__ = ["layer_of", "may_be_laid_out", "refusals", "weighted"]
+__all__ = ["layer_of", "may_be_laid_out", "nothing_runs", "refusals", "weighted"]
 
 
 def weighted(graph: Graph) -> list[Convolution | Product]:
@@ -37,6 +37,12 @@ def refusals(graph: Graph, refused: Mapping[str, str]) -> dict[str, str]:
     """Why the hardware does not run a node, by node: what a plan refuses, and what has work and no integer form."""
     hosts = {one.name: one.reason for one in graph.nodes if isinstance(one, HostOperator) and one.macs}
     return hosts | dict(refused)
+
+
+def nothing_runs(graph: Graph, hardware: str, refused: Mapping[str, str]) -> str:
+    """What is said where the hardware of this name runs no layer of a network."""
+    why = "; ".join(f"{name}: {reason}" for name, reason in refusals(graph, refused).items())
+    return f"expected layers with weights that {hardware} runs, got {why or 'none'}"
 
 
 def layer_of(graph: Graph, node: Convolution | Product, name: str) -> Layer:

@@ -16,7 +16,7 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "kernel_rows": (1, 2, 3, 5),
     "kernel_columns": (1, 2, 3, 4, 7),
     "stride_rows": (1, 2, 3, 4),
-    "stride_columns": (1, 2, 3, 5),
+    "stride_columns": (1, 2, 3, 4),
     "padding_top": (0, 1, 2, 4),
     "padding_left": (0, 1, 3),
     "padding_bottom": (0, 1, 2),

@@ -23,12 +23,21 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 
 def _legal(case: Case) -> bool:
     wrong = case["cluster"] and (case["simulated"] == "icarus" or case["fitted"])
-    return not wrong and is_layer(case) and is_hardware(case)
+    return not wrong and len(_constants(case)) < 2 and is_layer(case) and is_hardware(case)
+
+
+def _constants(case: Case) -> set[int]:
+    """What each layer needs of the setting that is a constant of the hardware."""
+    alike = {"stride_y": ("stride_rows", "stride_columns"), "stride_x": ("stride_columns", "stride_rows"),
+             "group_outputs": ("outputs", "channels")}  # fmt: skip
+    return {case[name] for name in alike[case["constants"][:-1]][: case["layers"]]} if case["constants"] else set()
 
 
 def _write(case: Case, folder: Path) -> None:
+    machine = hardware_data(case)
+    machine |= {"constants": dict.fromkeys(machine["constants"], *_constants(case))} if case["constants"] else {}
     (folder / SET).write_text(dump_yaml(layer_table(case)), encoding="utf-8")
-    (folder / MACHINE).write_text(dump_yaml(hardware_data(case)), encoding="utf-8")
+    (folder / MACHINE).write_text(dump_yaml(machine), encoding="utf-8")
 
 
 def _ask(case: Case, bench: Bench) -> None:

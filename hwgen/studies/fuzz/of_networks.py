@@ -10,7 +10,7 @@ from hwgen.studies.fuzz.kind import MACHINE, MODEL, SIMULATORS, Kind, given, jud
 from hwgen.studies.fuzz.models import NODES, Chain
 from hwgen.studies.fuzz.pairs import Case, Space
 
-__all__ = ["DEPTH_FIRST", "OF_NETWORKS"]
+__all__ = ["DEPTH_FIRST", "NETWORK", "OF_NETWORKS", "write_model"]
 
 WHOLE = "1MiB"
 """More than any of these networks needs."""
@@ -18,16 +18,17 @@ NETWORK: dict[str, tuple[Any, ...]] = {
     "rows": (6, 1, 3, 11),
     "columns": (5, 1, 2, 8, 19),
     "maps": (1, 2, 3, 8),
-    "node0": tuple(NODES),
+    "node0": tuple(NODES)[:9],
     **{f"node{number}": (None, *NODES) for number in range(1, 5)},
     "signed": (None, True),
     "symmetric": (None, True),
     "per_channel": (None, True),
 }
-"""Features of a network: its input, its nodes, how it is quantised."""
+"""Features of a network: its input, its nodes, of which the first is a convolution, how it is quantised."""
 
 
-def _write_model(case: Case, folder: Path) -> None:
+def write_model(case: Case, folder: Path) -> None:
+    """Write the network of a case."""
     shape = case["maps"], case["rows"], case["columns"]
     settings = {name: bool(case[name]) for name in ("signed", "symmetric", "per_channel")}
     chain = Chain(shape, **settings, seed=1)
@@ -45,7 +46,7 @@ def _legal(case: Case) -> bool:
 
 
 def _write(case: Case, folder: Path) -> None:
-    _write_model(case, folder)
+    write_model(case, folder)
     (folder / MACHINE).write_text(dump_yaml(hardware_data(case)), encoding="utf-8")
 
 
@@ -77,7 +78,8 @@ def _ask(case: Case, bench: Bench) -> None:
 
 ON_HARDWARE: dict[str, tuple[Any, ...]] = {
     "requantisation": ("scaled",),
-    "lanes": HARDWARE["lanes"][1:],
+    "constants": (None,),
+    **{name: HARDWARE[name][1:] for name in ("lanes", "order", "buffers")},
     "cluster.resident": (None, True),
     "cluster.clusters": (None, 2),
     "simulated": SIMULATORS,
@@ -117,9 +119,9 @@ def _ask_stacks(case: Case, bench: Bench) -> None:
 
 STACKS: dict[str, tuple[Any, ...]] = {
     "memory": (None, 3000, 600, 200),
-    "macs": (None, 1, 7),
+    "macs": (None, 7, 23),
     "dram": (None, "cluster_ddr3"),
     "simulated": SIMULATORS,
     "simulated.stalls": (None, True),
 }
-DEPTH_FIRST = Kind(Space(NETWORK | STACKS, lambda case: True), _write_model, _ask_stacks)
+DEPTH_FIRST = Kind(Space(NETWORK | STACKS, lambda case: True), write_model, _ask_stacks)

@@ -23,6 +23,7 @@ from hwgen.studies.fuzz.of_files import OF_FILES
 from hwgen.studies.fuzz.of_hierarchies import OF_HIERARCHIES
 from hwgen.studies.fuzz.of_layers import OF_LAYERS
 from hwgen.studies.fuzz.of_networks import DEPTH_FIRST, OF_NETWORKS
+from hwgen.studies.fuzz.of_points import OF_CHOICES, OF_SWEEPS
 from hwgen.studies.fuzz.pairs import Case
 from hwgen.tools.cache import digest_of, sources_digest
 
@@ -33,6 +34,8 @@ KINDS = {
     "networks": OF_NETWORKS,
     "depth-first": DEPTH_FIRST,
     "hierarchies": OF_HIERARCHIES,
+    "sweeps": OF_SWEEPS,
+    "choices": OF_CHOICES,
     "files": OF_FILES,
 }
 """Kinds of cases by the name that ``--what`` has."""

@@ -155,6 +155,26 @@ def test_what_cannot_be_forecast_is_said(run: Run, model: Path, options: list[st
     assert why in answer.err
 
 
+def test_a_network_of_which_nothing_runs_is_refused_in_the_words_of_a_run(
+    run: Run, model: Path, tmp_path: Path
+) -> None:
+    machine = hwgen.hardware("cluster_64_vector").model_copy(update={"constants": {"stride_y": 2}})
+    save_hardware(machine, tmp_path / "two.yaml")
+    said = ": stride_y: the hardware is fitted to 2, got 1"
+    draft = Draft([1, 2, 5, 6])
+    pool = draft.node("MaxPool", draft.both("x", 0.05, 100), kernel_shape=[2, 2])
+    draft.write(tmp_path / "pool.onnx", draft.both(pool, 0.05, 100), [1, 2, 4, 5])
+    for path, options, why in (
+        (model, ("--hardware", tmp_path / "two.yaml"), said),
+        (tmp_path / "pool.onnx", ("--hardware", "cluster_64_vector"), " runs, got none"),
+    ):
+        line = run("predict", path, *options).err
+        assert line.startswith(f"hwgen: {path}: expected layers with weights that cluster_64_vector runs, got ")
+        assert line.endswith(f"{why}\n")
+        assert run("generate", path, *options, "-o", tmp_path / "rtl").err == line
+        assert run("run", path, *options, "--seed", 1, "-o", tmp_path / "out").err == line
+
+
 def test_options_of_models_are_for_models(run: Run) -> None:
     for option in (["--mhz", "5"], ["--resident"], ["--layers"]):
         answer = run("predict", "some.yaml", *option)
