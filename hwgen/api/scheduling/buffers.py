@@ -129,7 +129,9 @@ class BufferPlan(Plan):
             for size, one in zip(self.sizes, self.balances, strict=True)
             if one
         ]
-        return {"schedules": entries, "together": together, "left_out": self.coverage.as_json()}
+        machines = [machine.as_data() for machine in self.runs_on]
+        known = {"hardware": machines if len(machines) > 1 else machines[0]} if machines else {}
+        return {"schedules": entries, "together": together, **known, "left_out": self.coverage.as_json()}
 
     def rows(self) -> list[dict[str, object]]:
         """One row a schedule: what it costs, and what nothing goes below."""

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.document import dump_yaml
 from hwgen.studies.fuzz.bench import Bench
 from hwgen.studies.fuzz.kind import MODEL, SET, Kind, given
-from hwgen.studies.fuzz.layers import LAYERS, is_layer, layer_table
+from hwgen.studies.fuzz.layers import LAYERS, is_layer
 from hwgen.studies.fuzz.of_networks import NETWORK, write_model
+from hwgen.studies.fuzz.of_sets import write_set
 from hwgen.studies.fuzz.pairs import Case, Space
 
 __all__ = ["OF_CHOICES", "OF_SWEEPS"]
@@ -27,10 +27,6 @@ def _is_sweep(case: Case) -> bool:
     return is_layer(case) and not (
         case["clustered"] and (case["hwce"] or case["per_layer"] or case["lanes"] == "auto")
     )
-
-
-def _write_set(case: Case, folder: Path) -> None:
-    (folder / SET).write_text(dump_yaml(layer_table(case)), encoding="utf-8")
 
 
 def _sweep(case: Case, bench: Bench) -> None:
@@ -75,7 +71,7 @@ def _choose(case: Case, bench: Bench) -> None:
     best = chosen.json["best"]
     predicted = bench("predict", MODEL, "--hardware", best["file"], "--resident", *given(case, "mhz"))
     (one,) = predicted.json["networks"]
-    for key in ("cycles", "bytes", "energy", "luts", "mhz"):
+    for key in ("cycles", "bytes", "energy", "luts", *([] if case["mhz"] else ["mhz"])):
         bench.same(f"{key} for choose, and for predict", best[key], one[key])
     if not chosen.status:
         for key in ("luts", "dsps", "brams"):
@@ -83,7 +79,7 @@ def _choose(case: Case, bench: Bench) -> None:
                 bench.differs(f"{best[key]} {key}, above {case[key]}, chosen")
 
 
-OF_SWEEPS = Kind(Space(LAYERS | SWEPT, _is_sweep), _write_set, _sweep)
+OF_SWEEPS = Kind(Space(LAYERS | SWEPT, _is_sweep), write_set, _sweep)
 OF_CHOICES = Kind(
     Space(NETWORK | CHOSEN, lambda case: any(case[name] for name in ("fps", "luts"))), write_model, _choose
 )

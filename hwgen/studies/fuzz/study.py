@@ -24,6 +24,7 @@ from hwgen.studies.fuzz.of_hierarchies import OF_HIERARCHIES
 from hwgen.studies.fuzz.of_layers import OF_LAYERS
 from hwgen.studies.fuzz.of_networks import DEPTH_FIRST, OF_NETWORKS
 from hwgen.studies.fuzz.of_points import OF_CHOICES, OF_SWEEPS
+from hwgen.studies.fuzz.of_sets import OF_SETS
 from hwgen.studies.fuzz.pairs import Case
 from hwgen.tools.cache import digest_of, sources_digest
 
@@ -31,6 +32,7 @@ __all__ = ["KINDS", "Fuzz", "Outcome", "perform", "repeated"]
 
 KINDS = {
     "layers": OF_LAYERS,
+    "sets": OF_SETS,
     "networks": OF_NETWORKS,
     "depth-first": DEPTH_FIRST,
     "hierarchies": OF_HIERARCHIES,

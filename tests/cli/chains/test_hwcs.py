@@ -11,6 +11,7 @@ import hwgen.api.generation.hwcs
 import hwgen.api.synthesis
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.hwc import HwcParameters
+from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import load_schedule
@@ -68,6 +69,19 @@ def test_the_pure_model(run: Run, layers: str) -> None:
     refused(run("generate", "found/256B/b.yaml", "-o", "rtl"), f"found/256B/b.yaml: a schedule of the pure model, "
                                                                f"without lanes, {PURE}")  # fmt: skip
     refused(run("synth", "found"), PURE)
+
+
+def test_the_document_has_the_hardware(run: Run, layers: str) -> None:
+    """It is that of the file; of several sizes there is one for each."""
+    shared = ("schedule", layers, "--shared", "--objective", "traffic", "--multipliers", 4, "--json")
+    found = run(*shared, "--buffer", 512, "-o", "found").json["hardware"]
+    assert Hardware.from_data(found) == load_hardware(Path("found/shared.hardware.yaml"))
+    several = run(*shared, "--buffer", "512,1KiB").json["hardware"]
+    assert several[0] == found
+    assert [one["budget"] for one in several] == [512, 1024]
+    given = run("schedule", layers, "--hardware", "m4c4_1KiB", "--objective", "traffic", "--json").json
+    assert given["hardware"] == load_hardware(named_file("hardware", "m4c4_1KiB")).as_data()
+    assert "hardware" not in run("schedule", layers, "--buffer", 512, "--json").json
 
 
 @pytest.mark.nightly
