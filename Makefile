@@ -88,8 +88,7 @@ regress-model: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --model --buffer 16KiB,64KiB --multipliers 256 --per-layer --shared --busy \
 	  -j $(JOBS) -o results/regress
 
-# All rows on one cluster of four HWCs. It ends with status 1: waits at the banks of the shared memory, which no model has, take more
-# than 5 % of some rows (docs/results.md).
+# All rows on one cluster of four HWCs (docs/results.md).
 regress-cluster: $(STAMP)
 	test -d results/regress/four_hwcs_1KiB || $(BIN)/hwgen schedule stoutchinin_2019 --hardware four_hwcs_1KiB \
 	  -o results/regress/four_hwcs_1KiB

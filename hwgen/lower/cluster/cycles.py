@@ -6,6 +6,8 @@ from math import prod
 import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.commands import Opcode
+from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dram import BLOCK_BYTES, Dram, DramPort
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
@@ -13,6 +15,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.program import ClusterProgram
+from hwgen.lower.cluster.slice_waits import with_waits
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
@@ -42,12 +45,16 @@ def played(program: ClusterProgram) -> PlayedProgram:
 def works_of(program: ClusterProgram) -> Iterator[int]:
     """Cycles of the layer that each START begins, in program order."""
     tiles = TileCommands(program.schedule, None, program.cluster.hwcs, program.placement, {})
-    for parts in _works(program.schedule, tiles, program.parameters):
+    found = list(_works(program.schedule, tiles, program.parameters))
+    moves = [Descriptor.decode(one.payload) for one in program.commands if one.opcode is Opcode.MOVE]
+    moved = sum(move.length * move.count_1 * move.count_2 for move in moves) / WORD_BYTES
+    inputs, group = program.placement["I"], program.schedule.layer.outputs_per_group
+    for parts in with_waits(found, tiles, inputs, group, program.cluster, moved):
         yield from parts
 
 
 def _works(schedule: Schedule, tiles: TileCommands, parameters: HwcParameters) -> Iterator[list[int]]:
-    """Cycles of the slices of each tile, on these HWCs."""
+    """Cycles of the slices of each tile, on these HWCs, where nothing waits at the banks."""
     buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
     extents = schedule.layer.extents
     found: dict[tuple[int, bool, bool], int] = {}
@@ -92,12 +99,13 @@ def estimated_cycles(
     port = DramPort.of(cluster)
     a_beat = max(1.0, (port.dram.block_cycles + port.dram.access_cycles) * port.beat_bytes / BLOCK_BYTES)
     alone = not ordered and schedule.lanes.along("c") > 1 and schedule.layer.kernel != (1, 1)
-    loads, stores = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices))
+    loads, stores, moved = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices)), 0.0
     for array in (one for one in ARRAYS if one not in residence.unmoved):
         for stay in placement[array].stays:
             element = placement[array].element
             if stay.new and not (array == "W" and residence.ahead and not stay.first):
                 beats = _beats(stay.new, array, schedule, element, port.beat_bytes)
+                moved += beats * port.beat_bytes / WORD_BYTES
                 if array == "W" and alone:
                     beats *= WORD_BYTES  # a port writes a byte of a word in a cycle
                 pieces = 0 if array != "W" or ordered else _pieces(stay.new, schedule)
@@ -106,13 +114,16 @@ def estimated_cycles(
                 whole = all(stay.ranges[DIMS.index(dim)][1] == schedule.layer.extents[dim] for dim in REDUCTION_DIMS)
                 size = schedule.bits.O // 8 if whole else element
                 spans = tuple((stay.ranges[DIMS.index(dim)],) for dim in OUTPUT_DIMS)
-                stores[stay.last] += MOVE_CYCLES + a_beat * _beats(spans, array, schedule, size, port.beat_bytes)
+                beats = _beats(spans, array, schedule, size, port.beat_bytes)
+                moved += beats * port.beat_bytes / WORD_BYTES
+                stores[stay.last] += MOVE_CYCLES + a_beat * beats
     first = tiles.slices[0]
     others = len({part.hwc for part in first}) - 1, len({id(tiles.small(part)) for part in first}) - 1
     # The reader has these commands before it comes to the loads.
     loaded = computed = before = float(others[0] * HWC_CYCLES + others[1] * SHAPE_CYCLES)
     stored = 0.0
-    for tile, works in enumerate(_works(schedule, tiles, tiles.parameters)):
+    free, group = list(_works(schedule, tiles, tiles.parameters)), schedule.layer.outputs_per_group
+    for tile, works in enumerate(with_waits(free, tiles, placement["I"], group, cluster, moved)):
         busy = dict.fromkeys((part.hwc for part in tiles.slices[tile]), 0)
         for part, work in zip(tiles.slices[tile], works, strict=True):
             busy[part.hwc] += work + START_CYCLES

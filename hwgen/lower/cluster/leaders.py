@@ -8,7 +8,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.tiles import Slice
 from hwgen.model.cluster.levels import spread_side_by_side
 
-__all__ = ["Leaders"]
+__all__ = ["Leaders", "input_read", "weights_read"]
 
 M, Y = DIMS.index("m"), DIMS.index("y")
 
@@ -32,8 +32,8 @@ class Leaders:
         """
         if not self._applies:
             return
-        inputs = self._led([(part.hwc, (_extents(part), part.ranges[Y], self._groups(part))) for part in wave])
-        weights = self._led([(part.hwc, (_extents(part), part.ranges[M])) for part in wave])
+        inputs = self._led([(part.hwc, input_read(part, self._group)) for part in wave])
+        weights = self._led([(part.hwc, weights_read(part)) for part in wave])
         changed = {
             hwc
             for held, wanted in ((self._inputs, inputs), (self._weights, weights))
@@ -44,16 +44,23 @@ class Leaders:
             self._inputs, self._weights = inputs, weights
             yield multicast(sum(1 << hwc for hwc in changed | {part.hwc for part in wave}), inputs, weights)
 
-    def _groups(self, part: Slice) -> tuple[int, int]:
-        low, high = part.ranges[M]
-        return low // self._group, (high - 1) // self._group
-
     def _led(self, reads: Sequence[tuple[int, object]]) -> tuple[int, ...]:
         """The leader of each HWC: the first one of the wave that reads the same."""
         leaders, first = list(range(len(self._inputs))), dict[object, int]()
         for hwc, what in reads:
             leaders[hwc] = first.setdefault(what, hwc)
         return tuple(leaders)
+
+
+def input_read(part: Slice, group: int) -> object:
+    """What a slice reads of I, of the slices of a tile; ``group`` : output channels of a group."""
+    low, high = part.ranges[M]
+    return _extents(part), part.ranges[Y], low // group, (high - 1) // group
+
+
+def weights_read(part: Slice) -> object:
+    """What a slice reads of W, of the slices of a tile."""
+    return _extents(part), part.ranges[M]
 
 
 def _extents(part: Slice) -> tuple[int, ...]:

@@ -2,8 +2,9 @@
 
 Readers of programs, queues of commands, channels of the DMAs, interconnect and DRAM are played cycle by cycle,
 without data: every burst has its own beats, blocks and row misses, waits for the bursts of others, and is asked for
-when there is room for it. HWCs compute for as long as their own model says; what they, loads and stores of a cluster
-cost each other at the banks of its memory is not in it.
+when there is room for it. HWCs compute for as long as they are told to, with what they wait at the banks of their
+cluster's memory as far as that is estimated (`hwgen.model.cluster.bank_waits`). What loads, stores and the vector
+unit wait there is not in it.
 """
 
 from collections.abc import Iterable, Sequence
