@@ -139,7 +139,7 @@ def test_the_command_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
 
 def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("fuzz"), "-o: expected a folder for what is found")
-    refused(run("fuzz", "--what", "layer", "-o", tmp_path), "--what: expected some of layers, networks")
+    refused(run("fuzz", "--what", "layer", "-o", tmp_path), "--what: expected some of layers, sets, networks, ")
     case = tmp_path / "case.yaml"
     case.write_text(dump_yaml({"kind": "files", "file": "set.yaml", "place": 0, "wrong": "mauve"}), encoding="utf-8")
     refused(run("fuzz", "--case", case), f"{case}: expected a case that hwgen fuzz has kept")
