@@ -1,6 +1,7 @@
 """The cycles of a cluster's program: what each START begins, then the whole program."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -30,6 +31,8 @@ from hwgen.model.system.times import ClusterTimes
 __all__ = ["MOVE_CYCLES", "cluster_cycles", "estimated_cycles", "played", "works_of"]
 
 IMMEDIATE = Dram()
+KEPT = 4096
+"""Slices whose cycles are kept."""
 
 
 def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> ClusterTimes:
@@ -66,17 +69,18 @@ def _works(schedule: Schedule, tiles: TileCommands, parameters: HwcParameters) -
         goes_on = any(high < extent for (_, high), extent in reduction)
         key = id(small), resumes, goes_on
         if key not in found:
-            found[key] = cycles(
-                small,
-                buffers,
-                resumes=resumes,
-                goes_on=goes_on,
-                in_cluster=True,
-                most_requantisers=parameters.most_requantisers,
-            ).total
+            found[key] = _work(small, buffers, resumes, goes_on, parameters.most_requantisers)
         return found[key]
 
     return ([work(part) for part in parts] for parts in tiles.slices)
+
+
+@lru_cache(maxsize=KEPT)
+def _work(small: Schedule, buffers: PerOperand, resumes: bool, goes_on: bool, most_requantisers: int) -> int:
+    """Cycles of a slice. Schedules that differ around their tiles, an estimate and the program share them."""
+    return cycles(
+        small, buffers, resumes=resumes, goes_on=goes_on, in_cluster=True, most_requantisers=most_requantisers
+    ).total
 
 
 def estimated_cycles(

@@ -7,7 +7,7 @@ replace what the tile before the previous one used.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise, takewhile
 
 import numpy as np
@@ -20,6 +20,7 @@ from hwgen.arch.descriptor import DescriptorError, Ring
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layer_forms import run_inputs, run_weights
 from hwgen.arch.layout import element_type
+from hwgen.arch.registers.bank import Register
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import bias_records
 from hwgen.arch.weights import pack_weights
@@ -195,6 +196,12 @@ def compile_cluster(
     )
 
 
+@lru_cache(maxsize=64)
+def _registers_of(parameters: HwcParameters) -> tuple[Register, ...]:
+    """The registers that the program of a layer writes."""
+    return layer_settings(hwc_registers(parameters))
+
+
 class _Writer:
     """The commands of a program, phase by phase."""
 
@@ -211,7 +218,7 @@ class _Writer:
         self._placement, self._tiles = placement, tiles
         self._parts = Parts(schedule, placement, layout, burst_window(cluster.axi_bits))
         self._leaders = Leaders(schedule, cluster.hwcs) if cluster.multicast else None
-        self._registers = layer_settings(hwc_registers(tiles.parameters))
+        self._registers = _registers_of(tiles.parameters)
         self._configuration = Configuration(self._registers)
         self._where = schedule.layer.name
         self._waves = [self._waves_of(tile, apart=apart) for tile in range(len(tiles.slices))]
