@@ -23,6 +23,7 @@ from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.cluster.whole_maps import held_whole
+from hwgen.model.dram.counts import weights_may_be_ordered
 from hwgen.model.hwc.cycles import cycles
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
@@ -88,9 +89,11 @@ def estimated_cycles(
 ) -> float:
     """About what a schedule takes: its HWCs by their model, what the DMA moves for each tile by its bytes and runs.
 
-    ``ordered`` : weights are in the order of the nest in the DRAM (`hwgen.model.dram.counts.DramLayout`); else the
-    DMA writes each byte of them alone where lanes along c read what a kernel's taps keep apart.
-    ``residence`` : maps that stay, of which nothing is moved, and whether the first weights are there.
+    ``ordered`` : weights are in the order of the nest in the DRAM, where it leaves few gaps
+    (`hwgen.model.dram.counts.DramLayout`); else the DMA writes each byte of them alone where lanes read side by side
+    what is apart in the DRAM.
+    ``residence`` : maps that stay, of which nothing is moved, and whether the first weights are there; they are only
+    where they are in order.
 
     Raises `InputError` for what the cluster cannot run, as far as it is looked at.
     """
@@ -102,12 +105,13 @@ def estimated_cycles(
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, {})
     port = DramPort.of(cluster)
     a_beat = max(1.0, (port.dram.block_cycles + port.dram.access_cycles) * port.beat_bytes / BLOCK_BYTES)
-    alone = not ordered and schedule.lanes.along("c") > 1 and schedule.layer.kernel != (1, 1)
+    ordered = ordered and weights_may_be_ordered(schedule)
+    alone, ahead = not ordered and _apart(schedule), ordered and residence.ahead
     loads, stores, moved = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices)), 0.0
     for array in (one for one in ARRAYS if one not in residence.unmoved):
         for stay in placement[array].stays:
             element = placement[array].element
-            if stay.new and not (array == "W" and residence.ahead and not stay.first):
+            if stay.new and not (array == "W" and ahead and not stay.first):
                 beats = _beats(stay.new, array, schedule, element, port.beat_bytes)
                 moved += beats * port.beat_bytes / WORD_BYTES
                 if array == "W" and alone:
@@ -149,6 +153,13 @@ def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int,
     )
     runs = 1 if sizes[1:] == [height, width] else sizes[0] if sizes[2] == width else sizes[0] * sizes[1]
     return max(moved / beat_bytes + runs * RUN_BEATS, runs * LEAST_RUN)
+
+
+def _apart(schedule: Schedule) -> bool:
+    """Whether weights that lanes read side by side are apart in the DRAM: of several filters, or across taps."""
+    lanes, layer = schedule.lanes, schedule.layer
+    taps = prod(layer.kernel)
+    return (lanes.along("m") > 1 and layer.channels_per_group * taps > 1) or (lanes.along("c") > 1 and taps > 1)
 
 
 def _pieces(spans: Sequence[Spans], schedule: Schedule) -> int:

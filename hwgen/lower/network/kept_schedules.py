@@ -20,6 +20,7 @@ from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import held_whole
+from hwgen.model.dram.counts import weights_may_be_ordered
 from hwgen.search.cluster.kept_maps import search_with_kept_maps
 
 __all__ = ["KeptSchedules"]
@@ -59,8 +60,7 @@ class KeptSchedules:
 
             def timed(schedule: Schedule) -> float:
                 program = program_on(schedule, self._hardware, ordered=True, residence=residence)
-                early = self._early(schedule, residence, idle) if program.ahead else 0.0
-                return cluster_cycles(program, self._timing).total + early
+                return cluster_cycles(program, self._timing).total + self._early(schedule, residence, idle)
 
             def estimate(schedule: Schedule) -> float:
                 return estimated_cycles(schedule, self._hardware, residence) + self._early(schedule, residence, idle)
@@ -96,7 +96,7 @@ class KeptSchedules:
 
     def _early(self, schedule: Schedule, residence: Residence, idle: float) -> float:
         """About the cycles by which the first weights are late, if they are loaded while the node before runs."""
-        if not residence.ahead:
+        if not residence.ahead or not weights_may_be_ordered(normalised(schedule, self._hwcs)):
             return 0.0
         ring = place(normalised(held_whole(schedule, residence.arrays), self._hwcs), residence).W
         first = ring.stays[0]

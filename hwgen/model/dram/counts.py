@@ -42,6 +42,7 @@ __all__ = [
     "returns_sums",
     "runs_of",
     "tensor_layout",
+    "weights_may_be_ordered",
 ]
 
 
@@ -105,11 +106,16 @@ def dram_layout(schedule: Schedule, hwcs: int = 1, *, ordered: bool = False) -> 
     schedule = normalised(schedule, hwcs)
     layer, bits, returned = schedule.layer, schedule.bits, returns_sums(schedule)
     record = record_bytes(schedule.requantisation)
-    packed = packed_size(schedule) if ordered else 0
-    if not ordered or packed > bits.bytes_of("W", layer.weight_elements) * (1 + MOST_GAPS):
+    if not ordered or not weights_may_be_ordered(schedule):
         return tensor_layout(layer, bits, returned=returned, record=record)
-    found = tensor_layout(layer, bits, returned=returned, record=record, weight_bytes=packed)
+    found = tensor_layout(layer, bits, returned=returned, record=record, weight_bytes=packed_size(schedule))
     return replace(found, ordered=True)
+
+
+def weights_may_be_ordered(schedule: Schedule) -> bool:
+    """Whether the gaps of W in the order of a normalised nest are no more than `MOST_GAPS`."""
+    dense = schedule.bits.bytes_of("W", schedule.layer.weight_elements)
+    return bool(packed_size(schedule) <= dense * (1 + MOST_GAPS))
 
 
 def returns_sums(schedule: Schedule) -> bool:

@@ -5,12 +5,15 @@ from random import Random
 import pytest
 
 from hwgen.arch.dram import Dram
+from hwgen.arch.hardware_file import load_hardware
+from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
-from hwgen.lower.cluster.cycles import cluster_cycles
+from hwgen.lower.cluster.cost import program_on
+from hwgen.lower.cluster.cycles import cluster_cycles, estimated_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.hwc.cycles import cycles
 from hwgen.model.nest.one_level import PerOperand
@@ -73,3 +76,29 @@ def test_every_program_has_its_cycles(seed: int) -> None:
         found = cluster_cycles(beside)
         assert found.total > max(found.busy.values())
         assert cluster_cycles(serial).total >= found.total - 60
+
+
+PRODUCT = Layer(
+    name="product", input_channels=120, output_channels=84, input_height=1, input_width=1, output_height=1,
+    output_width=1, kernel=(1, 1),
+)  # fmt: skip
+
+
+GAPS = [(28, Lanes(m=4, c=4), False), (32, Lanes(m=4, c=4), True), (28, Lanes(m=16), False), (64, Lanes(m=16), True)]
+
+
+@pytest.mark.parametrize(("step", "lanes", "ordered"), GAPS)
+def test_estimates_know_weights_that_are_not_in_order(step: int, lanes: Lanes, ordered: bool) -> None:
+    """14 filters an HWC leave gaps of a seventh in their lines, too many: each byte of the weights goes alone."""
+    hardware = load_hardware(named_file("hardware", "cluster_64_vector")).model_copy(update={"lanes": lanes})
+    share = min(16, step // 2)
+    outer = (Marker(("I", "W"), TCDM), Loop("m", step), Marker(("O",), TCDM), Loop("y", 1), Loop("m", share, "hwc"))
+    steps = iter((share, 1, 1, lanes.c, 1, 1, min(lanes.m, share), 1, 1))
+    inner = (item if isinstance(item, Marker) else Loop(item, next(steps)) for item in hardware.order or ())
+    nest, ports, scaled = (*outer, *inner), hardware.ports, hardware.requantisation
+    schedule = Schedule(layer=PRODUCT, nest=nest, lanes=lanes, ports=ports, requantisation=scaled)
+    program = program_on(schedule, hardware, ordered=True)
+    assert program.layout.ordered == ordered
+    taken = cluster_cycles(program)
+    assert (taken.busy["load"] > PRODUCT.weight_elements / 2) != ordered
+    assert estimated_cycles(schedule, hardware) == pytest.approx(taken.total, rel=0.2)
