@@ -163,10 +163,11 @@ def _apart(schedule: Schedule) -> bool:
 
 
 def _pieces(spans: Sequence[Spans], schedule: Schedule) -> int:
-    """Descriptors of weights that are not in order, beyond the first: of each filter where its last line is short."""
+    """Descriptors of weights that are not in order, beyond the first: two of each filter where its last line is
+    short."""
     filters, channels = (sum(end - start for start, end in one) for one in spans[:2])
     lanes = schedule.lanes.along("c")
-    return filters * -(-channels // lanes) - 1 if channels > lanes and channels % lanes else 0
+    return 2 * filters - 1 if channels > lanes and channels % lanes else 0
 
 
 PIECE_CYCLES = 9

@@ -102,3 +102,20 @@ def test_estimates_know_weights_that_are_not_in_order(step: int, lanes: Lanes, o
     taken = cluster_cycles(program)
     assert (taken.busy["load"] > PRODUCT.weight_elements / 2) != ordered
     assert estimated_cycles(schedule, hardware) == pytest.approx(taken.total, rel=0.2)
+
+
+@pytest.mark.parametrize("channels", [398, 399, 401])
+def test_estimates_know_the_descriptors_of_short_lines(channels: int) -> None:
+    """Of filters whose channels fill no last line, in the order of the layer, the rest comes with one of its own."""
+    lanes = Lanes(m=4, c=4)
+    layer = Layer(
+        name="short", input_channels=channels, output_channels=32, input_height=2, input_width=8, output_height=2,
+        output_width=8, kernel=(1, 1),
+    )  # fmt: skip
+    outer = (Marker(ARRAYS, TCDM), Loop("m", 16), Loop("m", 4, "hwc"), Marker(("O",)))
+    inner = (Loop("c", 4), Marker(("I", "W")), Loop("k", 1), Loop("l", 1), Loop("m", 4), Loop("y", 1), Loop("x", 1))
+    schedule = Schedule(layer=layer, nest=(*outer, *inner), lanes=lanes)
+    taken = cluster_cycles(compile_cluster(schedule)).total
+    hardware = Hardware(name="any", lanes=lanes, buffers={"I": 64, "W": 64, "O": 512}, cluster=Cluster())
+    estimated = estimated_cycles(schedule, hardware, ordered=False)
+    assert estimated == pytest.approx(taken, rel=0.25)
