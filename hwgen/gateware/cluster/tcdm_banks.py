@@ -84,9 +84,9 @@ class TcdmBanks(wiring.Component):
     Steady masters go before others, and others the next time, so that each waits a bounded time. Of either kind with
     words of the same width a round-robin arbiter grants the next one after the master that it granted last. Where
     requests of different widths want the same bank, a wider one goes first, and narrower ones the next time; but
-    narrower ones that are steady go before it. A port is wide where it is the one that a block waits for:
-    weights above all. A steady port is that of the DMA, for which the DRAM would have to wait. The answer follows one
-    cycle after the grant.
+    narrower ones that are steady go before it. A port is wide where it is the one that a block waits for: weights
+    above all. A steady port is that of the DMA, for which the DRAM would have to wait. The answer follows one cycle
+    after the grant.
     An access outside of the memory is granted at once and answered with an error; it writes nothing.
 
     Parameters

@@ -8,7 +8,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.tiles import Slice
 from hwgen.model.cluster.levels import spread_side_by_side
 
-__all__ = ["Leaders", "input_read", "weights_read"]
+__all__ = ["Leaders", "input_read"]
 
 M, Y = DIMS.index("m"), DIMS.index("y")
 
@@ -33,7 +33,7 @@ class Leaders:
         if not self._applies:
             return
         inputs = self._led([(part.hwc, input_read(part, self._group)) for part in wave])
-        weights = self._led([(part.hwc, weights_read(part)) for part in wave])
+        weights = self._led([(part.hwc, (_extents(part), part.ranges[M])) for part in wave])
         changed = {
             hwc
             for held, wanted in ((self._inputs, inputs), (self._weights, weights))
@@ -56,11 +56,6 @@ def input_read(part: Slice, group: int) -> object:
     """What a slice reads of I, of the slices of a tile; ``group`` : output channels of a group."""
     low, high = part.ranges[M]
     return _extents(part), part.ranges[Y], low // group, (high - 1) // group
-
-
-def weights_read(part: Slice) -> object:
-    """What a slice reads of W, of the slices of a tile."""
-    return _extents(part), part.ranges[M]
 
 
 def _extents(part: Slice) -> tuple[int, ...]:
