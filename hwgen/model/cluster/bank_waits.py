@@ -20,7 +20,7 @@ __all__ = ["InputWords", "Port", "cycles_at_banks"]
 PLAYED = 2048
 """Words that are played."""
 MADE_UP = 16
-"""Accesses that a port makes up for in a row."""
+"""Accesses that a port makes up for in a row; waits of as many of what is played are none."""
 MOST_WAIT = 0.9
 """The chance that a bank is taken by something else, at most."""
 
@@ -78,10 +78,12 @@ def cycles_at_banks(
         wait = lost / banks
         # Of HWCs that read alike a word waits for as many others at most.
         if number == 0 and alike > 1 and port.accesses * (alike + wait) > longest:
-            sequence = _banks_of(read, banks // port.words)
-            played = _played(sequence, alike, banks // port.words, min(wait, MOST_WAIT), port.accesses / cycles)
-            wait = played / len(sequence) - 1
-        longest = max(longest, port.accesses * (1 + wait))
+            sequence, rate = _banks_of(read, banks // port.words), port.accesses / cycles
+            played = _played(sequence, alike, banks // port.words, min(wait, MOST_WAIT), rate)
+            free = _played(sequence, 1, banks // port.words, 0.0, rate)
+            longest = max(longest, cycles * (played if played > free + MADE_UP else free) / free)
+        else:
+            longest = max(longest, port.accesses * (1 + wait))
     return round(longest)
 
 

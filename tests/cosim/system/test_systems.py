@@ -30,9 +30,10 @@ from tests.random.clusters import cluster_schedules
 from tests.random.layers import hwc
 
 TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
-MOST_ERROR, MEAN_ERROR = 0.01, 0.004
+MOST_ERROR, MEAN_ERROR = 0.012, 0.006
 """By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all. What is not
-predicted are waits at the banks of a memory."""
+predicted are waits of an HWC with cycles to spare, for the DMA, which goes first: there are four banks for its loads,
+its stores and three other ports."""
 SLVERR, DECERR = 2, 3
 TINY = 1
 """Which of the tiny random layers has two shares."""
