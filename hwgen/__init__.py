@@ -13,6 +13,7 @@ checked hardware it is one way, and every call is a part of it::
     hwgen.generate(plan, "rtl_out/mine")                 # the Verilog, registers, a driver, programs
     hwgen.synth(plan).clock_mhz                          # area and clock on an ECP5
     hwgen.sweep(network, buffer=["512", "1KiB"])         # many sizes and shapes, each in the RTL
+    hwgen.fuzz(cases=100, output="fuzz").differences     # random cases of all of it: do the commands agree?
 """
 
 from importlib import import_module
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from hwgen.api.scheduling.plan import Plan as Plan
     from hwgen.api.scheduling.request import schedule as schedule
     from hwgen.api.synthesis import synth as synth
+    from hwgen.studies.fuzz.request import fuzz as fuzz
     from hwgen.studies.sweep.study import sweep as sweep
 
 __version__ = "0.2.0"
@@ -57,6 +59,7 @@ _MODULES = {
     "cosim": "api.cosimulation",
     "doctor": "api.installation",
     "forecast": "api.forecasts",
+    "fuzz": "studies.fuzz.request",
     "generate": "api.generation.request",
     "hardware": "api.machines",
     "import_mapping": "api.mappings",
@@ -83,6 +86,7 @@ __all__ = [
     "cosim",
     "doctor",
     "forecast",
+    "fuzz",
     "generate",
     "hardware",
     "import_mapping",

@@ -1,10 +1,10 @@
 """What arguments mean, on the command line and in scripts: sizes of memories, numbers of multipliers, folders."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, nearest
 from hwgen.ir.hardware import MULTIPLIER_NUMBERS, MULTIPLIERS
 from hwgen.tools.output import claim
 
@@ -12,6 +12,7 @@ __all__ = [
     "Sizes",
     "buffer_sizes",
     "checked_multipliers",
+    "chosen_names",
     "claim_folder",
     "is_given",
     "refuse",
@@ -61,6 +62,19 @@ def checked_multipliers(number: int | None) -> int:
     if number is not None and number not in MULTIPLIER_NUMBERS:
         raise InputError(f"--multipliers: expected a power of two from 4 to 256, got {number}")
     return number or MULTIPLIERS
+
+
+def chosen_names(option: str, names: str | None, known: Sequence[str]) -> list[str]:
+    """The known names that an option lists, separated by commas, in the order of ``known``; all if not given."""
+    if names is None:
+        return list(known)
+    wanted = [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise InputError(
+                f"{option}: expected some of {', '.join(known)}, got {name[:40]!r}{nearest(name, known)}"
+            )
+    return [name for name in known if name in wanted]
 
 
 def size_text(size: int) -> str:

@@ -14,14 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen.cli.heartbeat import now, stage
-from hwgen.ir.document import InputError, json_text, nearest
+from hwgen.ir.document import json_text
 
 __all__ = [
     "CYCLES_NOTE",
     "Json",
     "Listening",
     "begin",
-    "chosen_names",
     "json_was_printed",
     "note",
     "print_cycles_note",
@@ -39,19 +38,6 @@ CYCLES_NOTE = (
     "Predicted cycles come from a cycle model that uses the latencies of this RTL: agreement shows that the model is "
     "complete, it is no independent estimate of the speed."
 )
-
-
-def chosen_names(option: str, names: str | None, known: Sequence[str]) -> list[str]:
-    """The known names that an option lists, separated by commas, in the order of ``known``; all if not given."""
-    if names is None:
-        return list(known)
-    wanted = [name.strip() for name in names.split(",")]
-    for name in wanted:
-        if name not in known:
-            raise InputError(
-                f"{option}: expected some of {', '.join(known)}, got {name[:40]!r}{nearest(name, known)}"
-            )
-    return [name for name in known if name in wanted]
 
 
 def print_json(data: object) -> None:

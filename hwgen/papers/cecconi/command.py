@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.api.arguments import claim_folder
-from hwgen.cli.console import chosen_names, note, progress
+from hwgen.api.arguments import chosen_names, claim_folder
+from hwgen.cli.console import note, progress
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import Layer

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from hwgen.api.arguments import claim_folder
-from hwgen.cli.console import chosen_names, note, progress
+from hwgen.api.arguments import chosen_names, claim_folder
+from hwgen.cli.console import note, progress
 from hwgen.papers.answer import answer
 from hwgen.papers.goetschalckx.claims import depth_first_claims
 from hwgen.papers.goetschalckx.documents import depth_first_files, depth_first_readme

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hwgen.api.arguments import claim_folder
-from hwgen.cli.console import chosen_names, note, progress
+from hwgen.api.arguments import chosen_names, claim_folder
+from hwgen.cli.console import note, progress
 from hwgen.ir.document import json_text
 from hwgen.papers.answer import answer
 from hwgen.papers.kept import command_text

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.api.arguments import claim_folder
-from hwgen.cli.console import chosen_names, note, progress
+from hwgen.api.arguments import chosen_names, claim_folder
+from hwgen.cli.console import note, progress
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.papers.answer import answer

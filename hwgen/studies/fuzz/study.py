@@ -28,7 +28,7 @@ from hwgen.studies.fuzz.of_sets import OF_SETS
 from hwgen.studies.fuzz.pairs import Case
 from hwgen.tools.cache import digest_of, sources_digest
 
-__all__ = ["KINDS", "Fuzz", "Outcome", "perform", "repeated"]
+__all__ = ["KINDS", "Disagreement", "Fuzz", "Outcome", "Pairs", "perform", "repeated"]
 
 KINDS = {
     "layers": OF_LAYERS,
@@ -47,31 +47,45 @@ SHRINKING_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
+class Disagreement:
+    """A case in which something differs.
+
+    Members
+    -------
+    what : the command line, and what of it is wrong.
+    files : what was kept, relative to the folder.
+    command : repeats it.
+    """
+
+    what: str
+    files: tuple[str, ...]
+    command: str
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of values: ``covered``, those that cases have together, ``of`` those that do not exclude each other."""
+
+    covered: int
+    of: int
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What was found.
 
     Members
     -------
     cases : how many were run, or had been run.
-    differences : each with what differs, its files and the command that repeats it.
+    differences : the cases in which something differs.
     refused : how many cases had a command refused, by kind and line, numbers left out.
-    covered, of : pairs of values that the cases have, and that there are.
+    pairs : of values that the cases have.
     """
 
     cases: int
-    differences: tuple[dict[str, Any], ...]
+    differences: tuple[Disagreement, ...]
     refused: Mapping[str, int]
-    covered: int
-    of: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "cases": self.cases,
-            "differences": list(self.differences),
-            "refused": [{"what": what, "cases": number} for what, number in self.refused.items()],
-            "pairs": {"covered": self.covered, "of": self.of},
-        }
+    pairs: Pairs
 
 
 @dataclass(frozen=True)
@@ -100,9 +114,14 @@ class Fuzz:
         )
         covered = {(kind, pair) for kind, case in cases for pair in KINDS[kind].space.pairs(case)}
         possible = {(kind, pair) for kind in self.kinds for pair in KINDS[kind].space.possible}
-        differences = tuple(one["difference"] for one in found if one["difference"] is not None)
+        differences = tuple(
+            Disagreement(one["what"], tuple(one["files"]), one["command"])
+            for one in (value["difference"] for value in found)
+            if one is not None
+        )
         refused = Counter(one["refused"] for one in found if one["refused"])
-        return Outcome(len(cases), differences, dict(refused.most_common()), len(covered & possible), len(possible))
+        pairs = Pairs(len(covered & possible), len(possible))
+        return Outcome(len(cases), differences, dict(refused.most_common()), pairs)
 
     def _cases(self) -> Iterator[tuple[str, Case]]:
         drawn = {kind: KINDS[kind].space.cases(Random(f"{kind} {self.seed}")) for kind in self.kinds}
@@ -125,17 +144,23 @@ def perform(step: Step, tell: Tell) -> dict[str, Any]:
     (place / CASE).write_text(dump_yaml({"kind": kind, **case}), encoding="utf-8")
     _ran(kind, case, place)
     files = sorted(str(path.relative_to(folder)) for path in place.iterdir() if path.is_file())
-    command = f"hwgen fuzz --case {shlex.quote(str(place / CASE))}"
-    return {"difference": {"what": what, "files": files, "command": command}, "refused": ""}
+    difference = {"what": what, "files": files, "command": _repeating(place / CASE)}
+    return {"difference": difference, "refused": ""}
 
 
-def repeated(file: Path) -> str | None:
-    """What differs in a case that was kept; None if nothing does any more."""
+def repeated(file: Path) -> Outcome:
+    """The outcome of a case that was kept, which is run once more."""
     data = load_yaml(file)
     kind = data.pop("kind", None) if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in KINDS or not KINDS[kind].space.has(data):
         raise InputError(f"{file}: expected a case that hwgen fuzz has kept")
-    return _ran(kind, data)[0]
+    what, refused = _ran(kind, data)
+    differences = () if what is None else (Disagreement(what, (str(file),), _repeating(file)),)
+    return Outcome(1, differences, {f"{kind}: {_numberless(refused)}": 1} if refused else {}, Pairs(0, 0))
+
+
+def _repeating(file: Path) -> str:
+    return f"hwgen fuzz --case {shlex.quote(str(file))}"
 
 
 def _alike(kind: str, case: Case, what: str, ends: float, tell: Tell) -> Iterator[tuple[Case, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import hwgen
 from hwgen.api.predictions import LayerOnHierarchy
 from hwgen.ir.document import dump_yaml, load_yaml
 from hwgen.studies.engine.attempt import Step
@@ -87,14 +88,14 @@ def test_a_planted_defect_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         patch.setattr(LayerOnHierarchy, "to_dict", wrong)
         found = Fuzz(("hierarchies",), 2, 0, tmp_path).run(lambda value: None)
     one, *_ = found.differences
-    assert "--hierarchy hierarchy.yaml" in one["what"]
-    assert "--json --quiet: energy of schedule, and of predict: total " in one["what"]
-    folder = tmp_path / Path(one["files"][0]).parent
+    assert "--hierarchy hierarchy.yaml" in one.what
+    assert "--json --quiet: energy of schedule, and of predict: total " in one.what
+    folder = tmp_path / Path(one.files[0]).parent
     assert {path.name for path in folder.iterdir()} == {"case.yaml", "commands.txt", "set.yaml", "hierarchy.yaml"}
     assert load_yaml(folder / "case.yaml")["batch"] > 1
     assert [line.split()[1] for line in (folder / "commands.txt").read_text().splitlines()] == ["schedule", "predict"]
-    assert shlex.split(one["command"]) == ["hwgen", "fuzz", "--case", str(folder / "case.yaml")]
-    assert repeated(folder / "case.yaml") is None
+    assert shlex.split(one.command) == ["hwgen", "fuzz", "--case", str(folder / "case.yaml")]
+    assert repeated(folder / "case.yaml").differences == ()
 
 
 def test_what_differs_is_made_as_simple_as_it_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +119,15 @@ def test_what_differs_is_made_as_simple_as_it_can_be(tmp_path: Path, monkeypatch
         "command": f"hwgen fuzz --case {file}",
     }
     assert load_yaml(file) == {"kind": "files", "a": 2, "b": "x", "c": 5}
-    assert repeated(file) == "hwgen predict found: wrong by 5.0"
+    again = hwgen.fuzz(case=file)
+    assert [one.what for one in again.differences] == ["hwgen predict found: wrong by 5.0"]
+    assert again.to_dict()["differences"] == [
+        {"what": again.differences[0].what, "files": [str(file)], "command": value["difference"]["command"]}
+    ]
+    assert again.rows() == [{"what": again.differences[0].what, "command": value["difference"]["command"]}]
     file.write_text(dump_yaml({"kind": "files", "a": 2, "b": None, "c": 5}), encoding="utf-8")
-    assert repeated(file) is None
+    again = hwgen.fuzz(case=file)
+    assert (again.differences, again.summary()) == ((), "1 case, 0 differences; 0 of 0 pairs of values; 0 s")
 
 
 def test_the_command_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
@@ -134,11 +141,23 @@ def test_the_command_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     assert kept.count("\n") == 2
     began = time.perf_counter()
     assert run(*command).json == {**found, "seconds": pytest.approx(0, abs=time.perf_counter() - began + 10)}
+    called = hwgen.fuzz(cases=2, seed=1, what=["files"], output=tmp_path / "out")
     assert (tmp_path / "out" / "cases.jsonl").read_text() == kept
+    assert called.to_dict() == {**found, "seconds": round(called.seconds, 1)}
+    assert (called.cases, called.differences) == (2, ())
+    assert {"covered": called.pairs.covered, "of": called.pairs.of} == found["pairs"]
+    with pytest.raises(AttributeError):
+        called.seconds = 1  # type: ignore[misc]
 
 
 def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("fuzz"), "-o: expected a folder for what is found")
+    with pytest.raises(hwgen.InputError, match=r"^-o: expected a folder for what is found$"):
+        hwgen.fuzz()
+    with pytest.raises(hwgen.InputError, match=r"^--cases: expected 1 or more, got 0$"):
+        hwgen.fuzz(cases=0, output=tmp_path)
+    with pytest.raises(hwgen.InputError, match=r"^--cases: expected at most 1,000,000, got 2,000,000$"):
+        hwgen.fuzz(cases=2_000_000, output=tmp_path)
     refused(run("fuzz", "--what", "layer", "-o", tmp_path), "--what: expected some of layers, sets, networks, ")
     case = tmp_path / "case.yaml"
     case.write_text(dump_yaml({"kind": "files", "file": "set.yaml", "place": 0, "wrong": "mauve"}), encoding="utf-8")
