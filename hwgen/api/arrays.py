@@ -1,20 +1,83 @@
-"""Inputs and outputs of a network as files: .npy, and pictures as inputs."""
+"""Inputs and outputs of a network: arrays, and files of them, .npy and pictures."""
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.api.pictures import Pixels, is_picture, read_picture
+from hwgen.api.pictures import Pixels, is_picture, pixels_from, read_picture
 from hwgen.api.progress import note
 from hwgen.golden.quantised.comparison import Beside
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
 
-__all__ = ["random_inputs", "read_inputs", "write_arrays"]
+__all__ = ["GivenInputs", "Inputs", "random_inputs", "read_inputs", "write_arrays"]
+
+Inputs = str | PathLike[str] | NDArray | Mapping[str, NDArray] | Sequence[str]
+"""Inputs of a network: an array or a file; several by name, as a mapping of arrays or as ``NAME=FILE``."""
+
+
+@dataclass(frozen=True, eq=False)
+class GivenInputs:
+    """Inputs of a network as they were given: files, arrays, or the seed of random ones.
+
+    Members
+    -------
+    files : with names where there are several inputs.
+    arrays : one, or several by name.
+    seed : of random ones, where neither is given.
+    pixels : what becomes of a picture's pixels; None: what is usual.
+    """
+
+    files: tuple[str, ...]
+    arrays: NDArray | Mapping[str, NDArray] | None
+    seed: int | None
+    pixels: Pixels | None
+
+    @classmethod
+    def of(cls, given: Inputs | None, seed: int | None, mean: str | None, std: str | None) -> "GivenInputs":
+        """The inputs of a run; raises `InputError` unless there are some or a seed."""
+        files: tuple[str, ...] = ()
+        arrays: NDArray | Mapping[str, NDArray] | None = None
+        match given:
+            case str() | PathLike():
+                files = (str(given),)
+            case None | np.ndarray() | Mapping():
+                arrays = given
+            case _:
+                files = tuple(map(str, given))
+        if bool(files or arrays is not None) == (seed is not None):
+            raise InputError("--input, --seed: expected one of them")
+        return cls(files, arrays, seed, pixels_from(mean, std, files))
+
+    def where(self, model: Path) -> str:
+        """Where they are from, for messages."""
+        return self.files[0].rpartition("=")[2] if self.files else str(model)
+
+    def of_network(self, graph: Graph, images: int = 1) -> dict[str, NDArray]:
+        """Arrays by the name of the input; random ones of at least this number of images."""
+        if self.files:
+            return read_inputs(graph, self.files, self.pixels)
+        if self.arrays is not None:
+            return _by_name(graph, self.arrays)
+        return random_inputs(graph, self.seed or 0, images)
+
+
+def _by_name(graph: Graph, given: NDArray | Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """Arrays by the name of the input."""
+    if isinstance(given, Mapping):
+        unknown = [str(name) for name in given if name not in graph.inputs]
+        if unknown or len(given) < len(graph.inputs):
+            raise InputError(f"inputs: expected {', '.join(graph.inputs)}, got {', '.join(map(str, given))}")
+        return {name: np.asarray(array) for name, array in given.items()}
+    if len(graph.inputs) != 1:
+        raise InputError(f"inputs: expected an array for each of {', '.join(graph.inputs)}, got one")
+    return {graph.inputs[0]: np.asarray(given)}
 
 
 def read_inputs(graph: Graph, given: Sequence[str], pixels: Pixels | None = None) -> dict[str, NDArray]:

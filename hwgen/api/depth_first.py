@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.api.arguments import is_given
+from hwgen.api.machines import HardwareLike, called, hardware
 from hwgen.api.results import Answer
 from hwgen.arch.dram import DramPort
-from hwgen.arch.hardware_file import load_hardware
 from hwgen.arch.pipeline import MoverParameters, PipelineParameters
 from hwgen.golden.network import RowData
-from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
 from hwgen.lower.pipeline.images import layout_of
@@ -25,6 +24,7 @@ from hwgen.model.pipeline.cost import stack_cost
 
 __all__ = [
     "MACS",
+    "MOST_MACS",
     "StackPrediction",
     "dram_port",
     "memory_size",
@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 LARGEST_MEMORY = 1 << 40
+MOST_MACS = 1 << 16
+"""Multipliers of a pipeline, at most."""
 FRONT_FILE = "front.yaml"
 """What ``depth-first`` writes without --memory."""
 
@@ -51,13 +53,13 @@ def memory_size(text: str) -> int:
     return size
 
 
-def dram_port(name: str | None) -> DramPort | None:
-    """The DRAM and the AXI port of a cluster, by its hardware's file or built-in name; None without one."""
-    if name is None:
+def dram_port(source: HardwareLike | None) -> DramPort | None:
+    """The DRAM and the AXI port of a cluster, as `hwgen.hardware` takes one; None without one."""
+    if source is None:
         return None
-    cluster = load_hardware(named_file("hardware", name)).cluster
+    cluster = hardware(source).cluster
     if cluster is None:
-        raise InputError(f"--dram: expected the hardware of a cluster, got {name}")
+        raise InputError(f"--dram: expected the hardware of a cluster, got {called(source)}")
     return DramPort.of(cluster)
 
 

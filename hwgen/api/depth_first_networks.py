@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.api.depth_first import StackPrediction, dram_port, predictions_of
+from hwgen.api.machines import HardwareLike
 from hwgen.api.networks import is_model
 from hwgen.api.progress import note
 from hwgen.api.results import Answer
@@ -39,7 +40,7 @@ class PlannedBeginning:
     port: DramPort
 
     @classmethod
-    def of(cls, model: Path, memory: int | None, dram: str | None) -> "PlannedBeginning":
+    def of(cls, model: Path, memory: int | None, dram: HardwareLike | None) -> "PlannedBeginning":
         note(f"reading {model}")
         graph = read_quantised(model)
         if graph.together:
@@ -121,7 +122,7 @@ class DepthFirstForecastRequest:
     model: Path
     memory: int | None = None
     macs: int | None = None
-    dram: str | None = None
+    dram: HardwareLike | None = None
 
     @call
     def answer(self) -> DepthFirstForecast:

@@ -11,18 +11,16 @@ from numpy.typing import NDArray
 
 from cosim.pipeline.network import RanStack, run_beginning, values_after
 from hwgen.api.arguments import claim_folder
-from hwgen.api.arrays import random_inputs, read_inputs, write_arrays
+from hwgen.api.arrays import GivenInputs, Inputs, write_arrays
 from hwgen.api.cosimulation import Checked
 from hwgen.api.depth_first import MACS
 from hwgen.api.depth_first_networks import PlannedBeginning
-from hwgen.api.networks import Network
-from hwgen.api.pictures import pixels_from
+from hwgen.api.machines import HardwareLike
 from hwgen.api.progress import note, steps
 from hwgen.api.runtime import runtime_documents
 from hwgen.api.session import call
 from hwgen.golden.quantised.comparison import Beside, run_beside
 from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
-from hwgen.ir.document import InputError
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["DepthFirstRun", "DepthFirstRunRequest"]
@@ -138,8 +136,8 @@ class DepthFirstRun(Checked):
 class DepthFirstRunRequest:
     """What network is to run depth-first, on what: see `DepthFirstForecastRequest`, and `RunRequest`."""
 
-    model: str | PathLike[str] | Network
-    given: Sequence[str] | None = None
+    model: str | PathLike[str]
+    given: Inputs | None = None
     mean: str | None = None
     std: str | None = None
     seed: int | None = None
@@ -148,21 +146,17 @@ class DepthFirstRunRequest:
     jobs: int = 1
     memory: int | None = None
     macs: int | None = None
-    dram: str | None = None
+    dram: HardwareLike | None = None
 
     @call
     def answer(self) -> DepthFirstRun:
         """Run it; write the outputs where a folder is given."""
-        if bool(self.given) == (self.seed is not None):
-            raise InputError("--input, --seed: expected one of them")
-        files = list(self.given or ())
-        pixels = pixels_from(self.mean, self.std, files)
+        given = GivenInputs.of(self.given, self.seed, self.mean, self.std)
         claim_folder(self.output)
-        model = Path(self.model.given if isinstance(self.model, Network) else self.model)
+        model = Path(self.model)
         planned = PlannedBeginning.of(model, self.memory, self.dram)
         graph = planned.graph
-        arrays = read_inputs(graph, files, pixels) if files else random_inputs(graph, self.seed or 0)
-        where = files[0].rpartition("=")[2] if files else str(model)
+        arrays, where = given.of_network(graph), given.where(model)
         count = checked_inputs(graph, arrays, where)
         beside = run_beside(model, graph, arrays, where)
         tensors = [execute(graph, image) for image in images(graph, arrays, count)]

@@ -5,20 +5,21 @@ from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.network.on_cluster import RanProgram, elapsed_cycles, run_clustered
 from cosim.network.on_hwc import RanLayer, network_values, run_network
-from hwgen.api.arguments import claim_folder
-from hwgen.api.arrays import random_inputs, read_inputs, write_arrays
+from hwgen.api.arguments import claim_folder, refuse
+from hwgen.api.arrays import GivenInputs, Inputs, write_arrays
 from hwgen.api.cosimulation import Checked, tell_wait
+from hwgen.api.depth_first import MOST_MACS, memory_size
+from hwgen.api.depth_first_runs import DepthFirstRun, DepthFirstRunRequest
 from hwgen.api.machines import HardwareLike, hardware
 from hwgen.api.models import default_cluster, tell_default
 from hwgen.api.networks import Network
-from hwgen.api.pictures import pixels_from
 from hwgen.api.progress import note, steps
 from hwgen.api.runtime import runtime_documents
 from hwgen.api.session import call
@@ -38,10 +39,7 @@ from hwgen.readers.integers.reader import read_quantised
 from hwgen.report.run.page import run_page
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["Inputs", "NetworkRun", "RunRequest", "run"]
-
-Inputs = str | PathLike[str] | NDArray | Mapping[str, NDArray] | Sequence[str]
-"""Inputs of a network: an array or a file; several by name, as a mapping of arrays or as ``NAME=FILE``."""
+__all__ = ["NetworkRun", "RunRequest", "run", "run_request"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,32 +189,21 @@ class RunRequest:
     @call
     def answer(self) -> NetworkRun:
         """Run it; write outputs, operands of the layers and a page where a folder is given."""
-        files = _files(self.given)
-        if bool(files or _arrays_given(self.given)) == (self.seed is not None):
-            raise InputError("--input, --seed: expected one of them")
-        pixels = pixels_from(self.mean, self.std, files)
+        given = GivenInputs.of(self.given, self.seed, self.mean, self.std)
         claim_folder(self.output)
         sharing = sharing_of(self.clusters, None)
         machine, resident = self._machine()
         if machine.cluster is not None and self.simulator != "verilator":
             raise InputError("--sim: expected verilator with a cluster")
-        for option, given in {"--resident": self.resident, "--clusters": self.clusters}.items():
-            if machine.cluster is None and given:
-                raise InputError(f"{option}: expected a cluster, got the HWC {machine.name}")
+        if machine.cluster is None:
+            clustered = {"--resident": self.resident, "--clusters": self.clusters}
+            refuse(clustered, f"expected a cluster, got the HWC {machine.name}")
         model = Path(self.model)
         note(f"reading {model}")
         graph = read_quantised(model)
         if graph.together:
             note(f"the first axis is no batch of images: {graph.together}")
-        if files:
-            arrays = read_inputs(graph, files, pixels)
-        else:
-            arrays = (
-                _arrays(graph, self.given)
-                if _arrays_given(self.given)
-                else random_inputs(graph, self.seed or 0, self.clusters or 1)
-            )
-        where = files[0].rpartition("=")[2] if files else str(model)
+        arrays, where = given.of_network(graph, self.clusters or 1), given.where(model)
         on = machine, resident, 1 if sharing is None else sharing.clusters
         if self.output is None:
             with TemporaryDirectory(prefix="hwgen-") as folder:
@@ -276,6 +263,44 @@ class RunRequest:
         return found
 
 
+def run_request(
+    model: str | PathLike[str],
+    given: Inputs | None,
+    hardware: HardwareLike | None,
+    *,
+    mean: str | None,
+    std: str | None,
+    seed: int | None,
+    output: Path | None,
+    simulator: Simulator,
+    jobs: int,
+    resident: bool,
+    clusters: int | None,
+    depth_first: bool,
+    memory: str | int | None,
+    macs: int | None,
+    dram: HardwareLike | None,
+) -> RunRequest | DepthFirstRunRequest:
+    """The request of a run, of which some options are for layers and others for depth-first stacks; see `run`."""
+    if not depth_first:
+        refuse({"--memory": memory, "--macs": macs, "--dram": dram}, "expected with --depth-first")
+        return RunRequest(
+            model=model, hardware=hardware, given=given, mean=mean, std=std, seed=seed, output=output,
+            simulator=simulator, jobs=jobs, resident=resident, clusters=clusters,
+        )  # fmt: skip
+    refuse(
+        {"--hardware": hardware, "--resident": resident, "--clusters": clusters},
+        "not with --depth-first, whose pipelines --memory, --macs and --dram choose",
+    )
+    if macs is not None and not 1 <= macs <= MOST_MACS:
+        raise InputError(f"--macs: expected 1 to {MOST_MACS}, got {macs}")
+    return DepthFirstRunRequest(
+        model=model, given=given, mean=mean, std=std, seed=seed, output=output, simulator=simulator, jobs=jobs,
+        memory=None if memory is None else memory_size(str(memory)), macs=macs, dram=dram,
+    )  # fmt: skip
+
+
+@overload
 def run(
     model: str | PathLike[str] | Network,
     inputs: Inputs | None,
@@ -289,7 +314,42 @@ def run(
     jobs: int = 1,
     resident: bool = False,
     clusters: int | None = None,
-) -> NetworkRun:
+    depth_first: Literal[False] = False,
+) -> NetworkRun: ...
+@overload
+def run(
+    model: str | PathLike[str] | Network,
+    inputs: Inputs | None,
+    *,
+    output: str | PathLike[str] | None = None,
+    mean: str | None = None,
+    std: str | None = None,
+    seed: int | None = None,
+    simulator: Simulator = "verilator",
+    jobs: int = 1,
+    depth_first: Literal[True],
+    memory: str | int | None = None,
+    macs: int | None = None,
+    dram: HardwareLike | None = None,
+) -> DepthFirstRun: ...
+def run(
+    model: str | PathLike[str] | Network,
+    inputs: Inputs | None,
+    hardware: HardwareLike | None = None,
+    *,
+    output: str | PathLike[str] | None = None,
+    mean: str | None = None,
+    std: str | None = None,
+    seed: int | None = None,
+    simulator: Simulator = "verilator",
+    jobs: int = 1,
+    resident: bool = False,
+    clusters: int | None = None,
+    depth_first: bool = False,
+    memory: str | int | None = None,
+    macs: int | None = None,
+    dram: HardwareLike | None = None,
+) -> NetworkRun | DepthFirstRun:
     """Run a quantised network: its layers with weights in the simulated hardware, the others on the host.
 
     Every output is compared with the integer reference, every count with the model, and the reference with ONNX
@@ -306,38 +366,17 @@ def run(
     simulator, jobs : as in `cosim`.
     resident : on a cluster: maps that fit stay in the TCDM from node to node.
     clusters : number of clusters, 2 to 16, that share a DRAM: each runs an image of its own at the same time.
+    depth_first : the nodes that the network begins with run as stacks on pipelines of line buffers, not on hardware
+        that is given, and the host runs the rest; ``output`` has the outputs alone.
+    memory : depth-first, bytes on chip at most, such as ``"16KiB"``; None: what the least traffic needs.
+    macs : depth-first, multipliers of each pipeline.
+    dram : depth-first, the cluster whose DRAM the pipelines are on; None: the built-in one for networks.
     """
-    return RunRequest(
-        model=model.given if isinstance(model, Network) else model, hardware=hardware, given=inputs, mean=mean,
-        std=std, seed=seed, output=None if output is None else Path(output), simulator=simulator, jobs=jobs,
-        resident=resident, clusters=clusters,
+    return run_request(
+        model.given if isinstance(model, Network) else model, inputs, hardware, mean=mean, std=std, seed=seed,
+        output=None if output is None else Path(output), simulator=simulator, jobs=jobs, resident=resident,
+        clusters=clusters, depth_first=depth_first, memory=memory, macs=macs, dram=dram,
     ).answer()  # fmt: skip
-
-
-def _files(given: Inputs | None) -> list[str]:
-    """The files among inputs; none where they are arrays."""
-    match given:
-        case str() | PathLike():
-            return [str(given)]
-        case list() | tuple():
-            return [str(one) for one in given]
-    return []
-
-
-def _arrays_given(given: Inputs | None) -> bool:
-    return given is not None and not isinstance(given, str | PathLike | list | tuple)
-
-
-def _arrays(graph: Graph, given: object) -> dict[str, NDArray]:
-    """Arrays by the name of the input."""
-    if isinstance(given, Mapping):
-        unknown = [str(name) for name in given if name not in graph.inputs]
-        if unknown or len(given) < len(graph.inputs):
-            raise InputError(f"inputs: expected {', '.join(graph.inputs)}, got {', '.join(map(str, given))}")
-        return {name: np.asarray(array) for name, array in given.items()}
-    if len(graph.inputs) != 1:
-        raise InputError(f"inputs: expected an array for each of {', '.join(graph.inputs)}, got one")
-    return {graph.inputs[0]: np.asarray(given)}
 
 
 def _programs_document(done: NetworkRun) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hwgen.api.depth_first import MACS, StackPrediction
+from hwgen.api.depth_first import MACS, MOST_MACS, StackPrediction
 from hwgen.api.depth_first_networks import DepthFirstForecast
 from hwgen.cli.console import print_table, printable
 from hwgen.cli.jobs import hardware_names
@@ -35,7 +35,9 @@ MemoryOption = Annotated[
 
 MacsOption = Annotated[
     int | None,
-    typer.Option("--macs", min=1, max=1 << 16, help=f"Multipliers of each depth-first pipeline: {MACS} by default."),
+    typer.Option(
+        "--macs", min=1, max=MOST_MACS, help=f"Multipliers of each depth-first pipeline: {MACS} by default."
+    ),
 ]
 
 DramOption = Annotated[

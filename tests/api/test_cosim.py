@@ -24,6 +24,7 @@ def of(schedule: Schedule, **changes: object) -> LayerResult:
 
 
 @pytest.mark.icarus
+@pytest.mark.usefixtures("icarus")
 def test_a_plan_runs_in_the_rtl_with_the_traffic_that_it_says() -> None:
     plan = hwgen.schedule(STEM, "hwc", buffer="512")
     result = hwgen.cosim(plan, simulator="icarus")

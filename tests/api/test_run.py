@@ -16,6 +16,7 @@ def hardware() -> hwgen.Hardware:
 
 
 @pytest.mark.icarus
+@pytest.mark.usefixtures("icarus")
 def test_a_network_runs_on_an_array(tmp_path: Path, hardware: hwgen.Hardware) -> None:
     model = small(tmp_path / "small.onnx")
     picture = np.random.default_rng(1).normal(size=(1, 2, 5, 6)).astype(np.float32)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import hwgen
 from hwgen.lower.pipeline.quantised import beginning_of
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import refused
@@ -45,6 +46,25 @@ def test_a_network_runs_as_it_is_predicted(run: Run, tmp_path: Path) -> None:
     assert np.load(tmp_path / "out" / next(iter(found["outputs"].values()))).shape == (1, 3)
 
 
+@pytest.mark.usefixtures("icarus")
+def test_a_script_runs_it_as_the_command_does(run: Run, tmp_path: Path) -> None:
+    model, file = pooled(tmp_path / "x.onnx"), tmp_path / "x.npy"
+    picture = np.random.default_rng(3).normal(size=(1, 2, 5, 6)).astype(np.float32)
+    np.save(file, picture)
+    options = "--memory", 110, "--macs", 8, "--dram", "cluster_64_ddr3", "--sim", "icarus"
+    answer = run("run", model, "--depth-first", "--input", file, *options, "-o", tmp_path / "out", "--json")
+    found = hwgen.run(
+        hwgen.load(model), picture, depth_first=True, memory=110, macs=8,
+        dram=hwgen.hardware("cluster_64_ddr3"), simulator="icarus",
+    )  # fmt: skip
+    assert (answer.status, found.passed, found.exact, found.equal, found.difference) == (0, True, True, True, None)
+    (output,) = answer.json["outputs"]
+    assert {**found.to_dict(), "outputs": answer.json["outputs"]} == answer.json
+    np.testing.assert_array_equal(found.outputs[output], np.load(tmp_path / "out" / answer.json["outputs"][output]))
+    assert found.cycles == sum(row["cycles"] for row in found.rows())  # type: ignore[misc]
+    assert {path.name for path in tmp_path.iterdir()} == {"x.onnx", "x.npy", "out"}
+
+
 def test_less_memory_takes_more_stacks_and_bytes(run: Run, tmp_path: Path) -> None:
     model = pooled(tmp_path / "x.onnx")
     whole = run("predict", model, "--depth-first", "--json").json
@@ -83,6 +103,12 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("run", model, *deep, "--memory", "4"), "--memory: expected at least ")
     refused(run("run", model, *deep, "--dram", "hwc_16"), "--dram: expected the hardware of a cluster, got hwc_16")
     refused(run("run", model, "--depth-first", "-o", out), "--input, --seed: expected one of them")
+    with pytest.raises(hwgen.InputError, match=f"^--clusters: {only}$"):
+        hwgen.run(model, None, seed=1, depth_first=True, clusters=2)  # type: ignore[call-overload]
+    with pytest.raises(hwgen.InputError, match=r"^--memory: expected with --depth-first$"):
+        hwgen.run(model, None, seed=1, memory="4KiB")  # type: ignore[call-overload]
+    with pytest.raises(hwgen.InputError, match=r"^--macs: expected 1 to 65536, got 0$"):
+        hwgen.run(model, None, seed=1, depth_first=True, macs=0)
     refused(run("predict", model, "--memory", "4KiB"), "--memory: expected with --depth-first")
     refused(run("predict", model, "--depth-first", "--mhz", 50), "--mhz: not with --depth-first")
     refused(run("predict", "lenet", "--depth-first"), "--depth-first: expected one quantised model, got lenet")

@@ -5,10 +5,8 @@ from typing import Annotated
 
 import typer
 
-from hwgen.api.arguments import refuse
-from hwgen.api.depth_first import memory_size
-from hwgen.api.depth_first_runs import DepthFirstRunRequest
-from hwgen.api.running import RunRequest
+from hwgen.api.depth_first_runs import DepthFirstRun
+from hwgen.api.running import run_request
 from hwgen.cli.clusters import ImageOnEachOption
 from hwgen.cli.commands.cosim import Jobs, Sim
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
@@ -66,28 +64,14 @@ def run(
     With --depth-first the nodes that the network begins with run as stacks on pipelines of line buffers, pixel by
     pixel, as far as pipelines have stages for them, and the host runs the rest.
     """
-    if depth_first:
-        refuse(
-            {"--hardware": hardware, "--resident": resident, "--clusters": clusters},
-            "not with --depth-first, whose pipelines --memory, --macs and --dram choose",
-        )
-        size = None if memory is None else memory_size(memory)
-        deep = DepthFirstRunRequest(
-            model=model, given=given, mean=mean, std=std, seed=seed, output=output, simulator=simulator, jobs=jobs,
-            memory=size, macs=macs, dram=dram,
-        ).answer()  # fmt: skip
-        if as_json:
-            print_json(deep.document())
-        else:
-            print_depth_first_run(deep)
-        return 0 if deep.passed else 1
-    refuse({"--memory": memory, "--macs": macs, "--dram": dram}, "expected with --depth-first")
-    found = RunRequest(
-        model=model, hardware=hardware, given=given, mean=mean, std=std, seed=seed, output=output,
-        simulator=simulator, jobs=jobs, resident=resident, clusters=clusters,
+    found = run_request(
+        model, given, hardware, mean=mean, std=std, seed=seed, output=output, simulator=simulator, jobs=jobs,
+        resident=resident, clusters=clusters, depth_first=depth_first, memory=memory, macs=macs, dram=dram,
     ).answer()  # fmt: skip
     if as_json:
         print_json(found.document())
+    elif isinstance(found, DepthFirstRun):
+        print_depth_first_run(found)
     else:
         print_run(found)
         typer.echo(f"The page of the run: {output / 'run.html'}")
