@@ -25,7 +25,8 @@ from hwgen.gateware.vector.unit import VectorUnit
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import VECTOR_ELEMENTS, Hardware
-from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.keys import Choice, Key, Range
+from hwgen.ir.lanes import LANE_DIMS, PORT_WIDTHS, Lanes
 from hwgen.ir.schedule import ARRAYS, Marker
 from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.estimate import LUTS_OF_A_MEMORY
@@ -34,7 +35,6 @@ from hwgen.synthesis.ecp5 import areas, clock
 from hwgen.synthesis.tool_run import DEVICE
 from hwgen.tools.cache import digest_of
 from hwgen.tools.toolchain import ToolError
-from tests.random.hardware import drawn
 from tests.random.layers import HWCS
 
 __all__ = ["HELD_OUT_FROM", "TABLE", "TOOLS", "Design", "design", "designs", "is_held_out", "measure", "read_rows"]
@@ -83,6 +83,34 @@ def _order(rng: Random) -> list[Any]:
     return [{"buffer": list(word)} if word.isupper() else word for word in words]
 
 
+def _setting_bits(rng: Random) -> dict[str, int]:
+    if rng.random() < 0.5:
+        return {rng.choice(("input_base", "weight_base")): rng.choice((24, 32))}
+    return {
+        rng.choice(("extent_m", "extent_x", "padding_top", "input_pitch", "output_plane")): rng.choice((6, 8, 12))
+    }
+
+
+OWN: dict[str, Callable[[Random], Any]] = {
+    "ports": lambda rng: {port: rng.choice((*PORT_WIDTHS[:3], rng.choice(PORT_WIDTHS))) for port in ARRAYS},
+    "constants": lambda rng: {rng.choice(("group_outputs", "stride_y", "stride_x")): rng.choice((1, 1, 2))},
+    "setting_bits": _setting_bits,
+}
+"""Keys whose values have a form of their own."""
+
+
+def _drawn(rng: Random, key: Key) -> Any:
+    match key.domain:
+        case Choice(values):
+            return rng.choice(values)
+        case Range(low, high, powers=True):
+            most = int(high or 0).bit_length()
+            return rng.choice([1 << n for n in range(most) if low <= 1 << n] + [0] * (low == 0))
+        case Range(low, high):
+            return rng.randint(int(low), int(high or 0))
+    return OWN[key.name](rng)
+
+
 def _lanes(rng: Random) -> Lanes:
     dims = rng.choice((("m", "c"), ("m", "c"), ("m", "x"), ("x",), LANE_DIMS))
     return rng.choice(Lanes.shapes(rng.choice(LANES), dims))
@@ -94,7 +122,7 @@ def _hwc(rng: Random) -> dict[str, Any]:
     data: dict[str, Any] = {"format": 1, "kind": "hardware", "name": "drawn", "lanes": lanes.as_data()}
     for key in hardware_keys():
         if key.name not in LATER and rng.random() < RARE.get(key.name, 0):
-            data[key.name] = drawn(rng, key)
+            data[key.name] = _drawn(rng, key)
     data["order"] = _order(rng)
     units = memory_units(lanes, data.get("operand_bits", 8), Hardware.from_data(data).ports)
     budget = 2 ** rng.uniform(9, 15)

@@ -19,14 +19,16 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hardware_file import load_hardware
+from hwgen.arch.hardware_file import load_hardware, read_hardware_data
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.export.conversion import converted
 from hwgen.export.pipeline import pipeline_files_of
 from hwgen.ir.hardware import Hardware, save_hardware
+from hwgen.studies.fuzz.hardware import HARDWARE as FEATURES
+from hwgen.studies.fuzz.hardware import hardware_data, is_hardware
+from hwgen.studies.fuzz.pairs import Space
 from tests.cli.command_line import Run, refused
 from tests.export.test_pipeline import every_kind, every_scaled_kind
-from tests.random.hardware import random_hardware
 from tests.random.layers import random_layer
 
 HARDWARE = Path(__file__).resolve().parents[2] / "schedules" / "hardware"
@@ -36,8 +38,9 @@ RANDOM = 30
 
 def drawn_hardware(number: int) -> Hardware:
     """Random hardware whose input memory has at most 16 copies: Icarus and Yosys take minutes for more."""
-    rng = Random(f"lint {number}")
-    drawn = iter(lambda: random_hardware(rng), None)
+    rng, space = Random(f"lint {number}"), Space(FEATURES, is_hardware)
+    cases = (space.drawn(rng, {}) for _ in range(1000))
+    drawn = (read_hardware_data(hardware_data(case), "drawn") for case in cases if case)
     return next(one for one in drawn if one.lanes is not None and one.lanes.y * one.lanes.c <= 16)
 
 

@@ -1,7 +1,7 @@
 """Random small layers with schedules that a given HWC can run: the loop order is fixed, everything else is drawn."""
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 from typing import Literal
@@ -17,16 +17,7 @@ from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
 from tests.random.nests import with_biases
 
-__all__ = [
-    "HWCS",
-    "fitting_layer",
-    "hwc",
-    "in_random_form",
-    "order_from",
-    "random_hwc",
-    "random_layer",
-    "schedules_for",
-]
+__all__ = ["HWCS", "hwc", "in_random_form", "order_from", "random_hwc", "random_layer", "schedules_for"]
 
 # Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
 HWCS: dict[str, tuple[Lanes, str]] = {
@@ -182,15 +173,6 @@ def in_random_form(schedule: Schedule, draw: Callable[[Random, Layer], Schedule 
             if found is not None and found.bits == schedule.bits:
                 return found
     return schedule
-
-
-def fitting_layer(rng: Random, name: str, most_macs: int, constants: Mapping[str, int]) -> Layer:
-    """A random layer for which fitted hardware has the right constants: strides, outputs of a group."""
-    while True:
-        layer = random_layer(rng, name, most_macs)
-        needs = {"stride_y": layer.stride[0], "stride_x": layer.stride[1], "group_outputs": layer.outputs_per_group}
-        if all(needs[constant] == value for constant, value in constants.items()):
-            return layer
 
 
 def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None:

@@ -38,12 +38,23 @@ class Space:
         left = dict.fromkeys(self.possible)
         while True:
             given = dict(rng.choice(list(left))) if left else {}
-            found = [case for _ in range(CANDIDATES) if (case := self._drawn(rng, given))]
+            found = [case for _ in range(CANDIDATES) if (case := self.drawn(rng, given))]
             if found:
                 best = max(found, key=lambda case: sum(pair in left for pair in self.pairs(case)))
                 for pair in self.pairs(best):
                     left.pop(pair, None)
                 yield best
+
+    def drawn(self, rng: Random, given: Case) -> Case | None:
+        """A legal case with some values given; None if none is found."""
+        needed = [above for name in given for above in _above(name)]
+        for _ in range(DRAWS):
+            case = {name: rng.choice(values) for name, values in self.features.items()} | given
+            case |= {name: rng.choice(self.features[name][1:]) for name in needed if not case[name]}
+            case = self._completed(case)
+            if given.items() <= case.items() and all(case[name] for name in needed) and self.legal(case):
+                return case
+        return None
 
     def simpler(self, case: Case) -> Iterator[Case]:
         """Legal cases that are simpler in one feature, the simplest value first."""
@@ -70,20 +81,9 @@ class Space:
         rng, seen = Random("possible"), dict[Pair, None]()
         for one, two in combinations(self.features, 2):
             for pair in (((one, this), (two, that)) for this in self.features[one] for that in self.features[two]):
-                if pair not in seen and (case := self._drawn(rng, dict(pair))):
+                if pair not in seen and (case := self.drawn(rng, dict(pair))):
                     seen |= dict.fromkeys(self.pairs(case))
         return tuple(seen)
-
-    def _drawn(self, rng: Random, given: Case) -> Case | None:
-        """A legal case with some values given; None if none is found."""
-        needed = [above for name in given for above in _above(name)]
-        for _ in range(DRAWS):
-            case = {name: rng.choice(values) for name, values in self.features.items()} | given
-            case |= {name: rng.choice(self.features[name][1:]) for name in needed if not case[name]}
-            case = self._completed(case)
-            if given.items() <= case.items() and all(case[name] for name in needed) and self.legal(case):
-                return case
-        return None
 
     def _completed(self, case: Case) -> Case:
         """The case without parts of what is absent, and with those that what is there cannot be without."""

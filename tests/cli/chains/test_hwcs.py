@@ -194,3 +194,38 @@ def test_folders_that_are_refused(run: Run, layers: str) -> None:
     assert run("predict", "found/a.yaml", "--hardware", "hwc").status == 0
     Path("found/second.hardware.yaml").write_text("kind: something\n", encoding="utf-8")
     refused(run("predict", "found"), "second.hardware.yaml: kind: expected schedule, got 'something'")
+
+
+def test_hardware_with_a_setting_too_narrow(run: Run, tmp_path: Path) -> None:
+    """`schedule` and `predict` refuse what `generate` refuses: they make the program, too."""
+    layers, found = tmp_path / "set.yaml", tmp_path / "found"
+    row = {"name": "a", "op": "conv", "input_channels": 4, "output_channels": 16, "input_height": 8, "input_width": 8,
+           "kernel": 3, "padding": "same"}  # fmt: skip
+    layers.write_text(
+        yaml.safe_dump({"format": 1, "kind": "layer_list", "network": "n", "layers": [row]}), encoding="utf-8"
+    )
+    wide, narrow = (tmp_path / f"{name}.yaml" for name in ("wide", "narrow"))
+    for path, more in ((wide, {}), (narrow, {"setting_bits": {"weight_base": 4}})):
+        data = {"format": 1, "kind": "hardware", "name": "h", "lanes": {"m": 4}, **more}
+        path.write_text(yaml.safe_dump(data), encoding="utf-8")
+    assert run("schedule", layers, "--hardware", wide, "--buffer", "1KiB", "-o", found).status == 0
+    said = "a: Byte address of the packed weights: expected below 16, got "
+    refused(run("schedule", layers, "--hardware", narrow, "--buffer", "1KiB", "-o", tmp_path / "no"), said)
+    assert not (tmp_path / "no").exists()
+    refused(run("predict", found / "a.yaml", "--hardware", narrow), said)
+    refused(run("generate", layers, "--hardware", narrow, "-o", tmp_path / "no"), said)
+
+
+def test_what_the_layer_alone_tells_is_said_before_a_search(run: Run, tmp_path: Path) -> None:
+    """Also of hardware that is fitted to nothing."""
+    layers, hardware = tmp_path / "set.yaml", tmp_path / "hardware.yaml"
+    row = {"name": "a", "op": "conv", "input_channels": 4, "output_channels": 4, "input_height": 2, "kernel": 1}
+    table = {"format": 1, "kind": "layer_list", "network": "n", "layers": [{**row, "input_width": 300}]}
+    layers.write_text(yaml.safe_dump(table), encoding="utf-8")
+    data = {"format": 1, "kind": "hardware", "name": "h", "lanes": {"m": 4}, "position_bits": 8}
+    hardware.write_text(yaml.safe_dump(data), encoding="utf-8")
+    refused(
+        run("schedule", layers, "--hardware", hardware, "--buffer", "1KiB", "-o", tmp_path / "no"),
+        "a: input_width: expected below 256, as the hardware has it, got 300",
+    )
+    assert not (tmp_path / "no").exists()

@@ -3,6 +3,7 @@
 import shlex
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -37,6 +38,8 @@ BROKEN = {
     REFUSE.format("hwgen: a: KeyError\n", DOCUMENT): "a refusal with 'Error'",
 }
 """Programs in place of hwgen, and what of them is wrong."""
+CASES = {"layers": 60, "networks": 20}
+"""Cases of a night, of each kind; of others ten."""
 
 
 @pytest.fixture
@@ -165,9 +168,20 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("fuzz", "--case", case, "-o", tmp_path), "--case: expected without -o")
 
 
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize(("seed", "cluster"), [(5, None), (1, True)], ids=["hwc", "cluster"])
+def test_layers_without_a_simulator(tmp_path: Path, seed: int, cluster: bool | None) -> None:
+    given = {"simulated": None, "objective": "traffic", "cluster": cluster}
+    case = KINDS["layers"].space.drawn(Random(seed), given)
+    value = perform(Step("case", "0123456789", "", ("layers", case, str(tmp_path))), lambda stage: None)
+    assert value == {"difference": None, "refused": ""}
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_differs(run: Run, tmp_path: Path, kind: str) -> None:
     """Each with its simulations; new cases every night would hide what changed, so they are always the same."""
-    answer = run("fuzz", "--cases", 10, "--seed", 24, "--what", kind, "-o", tmp_path / "out", "--json")
+    answer = run(
+        "fuzz", "--cases", CASES.get(kind, 10), "--seed", 24, "--what", kind, "-o", tmp_path / "out", "--json"
+    )
     assert answer.status == 0, answer.json["differences"]
