@@ -1,10 +1,15 @@
-"""Selection of a block of channels from a pixel."""
+"""Blocks of channels of a pixel, and the selection of one."""
 
 from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Module, Signal, Value
 
-__all__ = ["select_channels"]
+__all__ = ["channel_blocks", "select_channels"]
+
+
+def channel_blocks(channels: int, lanes: int) -> list[tuple[int, ...]]:
+    """The channels of each block of ``lanes`` of them."""
+    return [tuple(range(first, first + lanes)) for first in range(0, channels, lanes)]
 
 
 def select_channels(m: Module, pixel: Value, index: Value, choices: Sequence[tuple[int, ...]], name: str) -> Signal:

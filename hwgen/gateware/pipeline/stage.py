@@ -3,12 +3,15 @@
 from abc import abstractmethod
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
-from amaranth.lib import wiring
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
 
 import hwgen.gateware.pipeline.stages
 from hwgen.arch.pipeline import PipelineParameters, Stage
+from hwgen.gateware.pipeline.collect import Collect
 
 __all__ = ["StageComponent", "component_kinds", "stage_component"]
 
@@ -16,7 +19,14 @@ __all__ = ["StageComponent", "component_kinds", "stage_component"]
 class StageComponent(wiring.Component):
     """One stage of a pipeline. Every module in `hwgen.gateware.pipeline.stages` may define kinds of it.
 
-    The pipeline connects the members that a kind has, by their names:
+    Parameters
+    ----------
+    parameters
+        Of the pipeline.
+    number
+        Of the stage.
+
+    The pipeline connects the members that a kind has, by their names. All have ``o_pixel`` and ``moved``:
 
     Members
     -------
@@ -44,16 +54,41 @@ class StageComponent(wiring.Component):
     builds: ClassVar[type[Stage]]
     """The parameters that this kind is built from."""
 
-    @classmethod
+    _stage: Any
+
+    def __init__(self, parameters: PipelineParameters, number: int) -> None:
+        stage = parameters.stages[number]
+        assert isinstance(stage, self.builds)
+        self._stage, self._maps = stage, parameters.maps
+        self._source, self._made = self._maps[stage.reads_of_all[0]], self._maps[stage.makes]
+        self._beat = parameters.weight_beat
+        made = {"o_pixel": Out(stream.Signature(8 * self._made.channels)), "moved": Out(1)}
+        super().__init__({**self._members(), **made})
+
     @abstractmethod
-    def of(cls, parameters: PipelineParameters, number: int) -> Self:
-        """The hardware of a pipeline's stage."""
+    def _members(self) -> dict[str, wiring.Member]:
+        """The members of this kind beside ``o_pixel`` and ``moved``."""
+
+    def _load_members(self) -> dict[str, wiring.Member]:
+        """The members of a kind that loads weights."""
+        return {
+            "load": In(1),
+            "loading": Out(1),
+            "i_weights": In(stream.Signature(8 * self._beat)),
+            "keep": Out(self._beat),
+            "biases": Out(1),
+        }
+
+    def _collect(self, m: Module, lanes: int) -> Collect:
+        """What assembles the pixels that it makes from blocks of ``lanes`` channels."""
+        m.submodules.collect = collect = Collect(channels=self._made.channels, lanes=lanes, depth=self._made.queue)
+        return collect
 
 
 def stage_component(parameters: PipelineParameters, number: int) -> StageComponent:
     """The hardware of a pipeline's stage, of the kind that its parameters ask for."""
     kind = type(parameters.stages[number])
-    return next(one for one in component_kinds() if one.builds is kind).of(parameters, number)
+    return next(one for one in component_kinds() if one.builds is kind)(parameters, number)
 
 
 def component_kinds() -> list[type[StageComponent]]:

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.pipeline import MapParameters, WindowStage
-from hwgen.gateware.pipeline.blocks import select_channels
+from hwgen.gateware.pipeline.blocks import channel_blocks, select_channels
 from hwgen.gateware.pipeline.linebuffer import WindowPort
 from hwgen.gateware.pipeline.window_walk import WindowSettings, WindowWalk, step_layout
 
@@ -78,6 +78,12 @@ class WindowReader(wiring.Component):
                 "tap": Out(8 * len(self._choices[0])),
             }
         )
+
+    @classmethod
+    def of_lanes(cls, stage: WindowStage, source: MapParameters) -> "WindowReader":
+        """The reader of a stage that makes each block of ``stage.lanes`` channels of the same one of its map."""
+        choices = channel_blocks(source.channels, stage.lanes)
+        return cls(stage=stage, source=source, outer=len(choices), inner=1, choices=choices)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -1,13 +1,12 @@
 """A convolution stage: windows of a map, one block of products a cycle, requantised pixels."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import stream
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, connect, flipped
 
 from hwgen.arch.latency import PIPELINE_SCALING
-from hwgen.arch.pipeline import ConvStage, MapParameters, PipelineParameters
+from hwgen.arch.pipeline import ConvStage
 from hwgen.gateware.lib.requantise import Requantise, clip_ports, connected_clip
-from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.linebuffer import WindowPort
 from hwgen.gateware.pipeline.scaled import RECORD, ChannelScaling, delayed, scaled_ports
 from hwgen.gateware.pipeline.stage import StageComponent
@@ -22,15 +21,6 @@ class Convolution(StageComponent):
 
     Where sums are scaled, requantising takes four cycles more, and padding reads as the zero point of the input.
     All of them stall while the queue after the stage is full.
-
-    Parameters
-    ----------
-    stage
-        The convolution.
-    source, made
-        The maps that it reads and makes.
-    beat
-        Bytes of a beat of the weight port.
 
     Members
     -------
@@ -50,32 +40,20 @@ class Convolution(StageComponent):
     """
 
     builds = ConvStage
+    _stage: ConvStage
 
-    @classmethod
-    def of(cls, parameters: PipelineParameters, number: int) -> "Convolution":
-        """The hardware of a pipeline's stage."""
-        stage = parameters.stages[number]
-        assert isinstance(stage, ConvStage)
-        source, made = parameters.maps[stage.reads], parameters.maps[stage.makes]
-        return cls(stage=stage, source=source, made=made, beat=parameters.weight_beat)
+    def _members(self) -> dict[str, wiring.Member]:
+        stage, source = self._stage, self._source
+        return {
+            **window_members(stage, source),
+            **(scaled_ports() if self._scaled else {"shift": In(5), **clip_ports()}),
+            "window": In(WindowPort.of(source)),
+            **self._load_members(),
+        }
 
-    def __init__(self, *, stage: ConvStage, source: MapParameters, made: MapParameters, beat: int) -> None:
-        self._stage, self._source, self._made, self._beat = stage, source, made, beat
-        self._scaled = stage.requantisation == "scaled"
-        super().__init__(
-            {
-                **window_members(stage, source),
-                **(scaled_ports() if self._scaled else {"shift": In(5), **clip_ports()}),
-                "window": In(WindowPort.of(source)),
-                "load": In(1),
-                "loading": Out(1),
-                "i_weights": In(stream.Signature(8 * beat)),
-                "keep": Out(beat),
-                "biases": Out(1),
-                "o_pixel": Out(stream.Signature(8 * made.channels)),
-                "moved": Out(1),
-            }
-        )
+    @property
+    def _scaled(self) -> bool:
+        return self._stage.requantisation == "scaled"
 
     @property
     def _inner(self) -> int:
@@ -110,10 +88,7 @@ class Convolution(StageComponent):
         m.submodules.reader = reader = WindowReader(
             stage=stage, source=source, outer=self._outer, inner=self._inner, choices=choices
         )
-        m.submodules.collect = collect = Collect(
-            channels=self._made.channels, lanes=stage.output_lanes, depth=self._made.queue
-        )
-        store = self._store(m)
+        collect, store = self._collect(m, stage.output_lanes), self._store(m)
         connect(m, flipped(self.o_pixel), collect.o_pixel)
         connect_reader(m, self, reader, collect.go)
         go, issue, multiply = collect.go, reader.issue, reader.step

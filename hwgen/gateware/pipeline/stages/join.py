@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, connect, flipped
 
-from hwgen.arch.pipeline import JoinStage, MapParameters, PipelineParameters
+from hwgen.arch.pipeline import JoinStage
 from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, MULTIPLIER_BITS
 from hwgen.gateware.lib.requantise import Requantise, clip_ports, connected_clip
 from hwgen.gateware.lib.rounding import RoundingShift, beyond
 from hwgen.gateware.lib.scaling import LOW_BITS, ZeroClip
-from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.scaled import delayed
 from hwgen.gateware.pipeline.stage import StageComponent
 
@@ -22,15 +21,6 @@ class Join(StageComponent):
     """Waits for a pixel of every operand. A sum takes ``lanes`` channels a cycle, a concatenation one cycle.
 
     A scaled sum passes four registers on its way: products, their sum, the shift, the output.
-
-    Parameters
-    ----------
-    stage
-        The join.
-    channels
-        Of each operand.
-    made
-        The map that it makes.
 
     Members
     -------
@@ -45,25 +35,12 @@ class Join(StageComponent):
     """
 
     builds = JoinStage
+    _stage: JoinStage
 
-    @classmethod
-    def of(cls, parameters: PipelineParameters, number: int) -> "Join":
-        """The hardware of a pipeline's stage."""
-        stage = parameters.stages[number]
-        assert isinstance(stage, JoinStage)
-        channels = tuple(parameters.maps[read].channels for read in stage.reads_of_all)
-        return cls(stage=stage, channels=channels, made=parameters.maps[stage.makes])
-
-    def __init__(self, *, stage: JoinStage, channels: tuple[int, ...], made: MapParameters) -> None:
-        self._stage, self._channels, self._made = stage, channels, made
-        super().__init__(
-            {
-                **self._settings(stage),
-                **{f"i_pixel_{n}": In(stream.Signature(8 * each)) for n, each in enumerate(channels)},
-                "o_pixel": Out(stream.Signature(8 * made.channels)),
-                "moved": Out(1),
-            }
-        )
+    def _members(self) -> dict[str, wiring.Member]:
+        operands = (self._maps[read].channels for read in self._stage.reads_of_all)
+        pixels = {f"i_pixel_{n}": In(stream.Signature(8 * channels)) for n, channels in enumerate(operands)}
+        return {**self._settings(self._stage), **pixels}
 
     @staticmethod
     def _settings(stage: JoinStage) -> dict[str, wiring.Member]:
@@ -81,10 +58,10 @@ class Join(StageComponent):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         stage = self._stage
-        operands = [getattr(self, f"i_pixel_{n}") for n in range(len(self._channels))]
+        operands = [getattr(self, f"i_pixel_{n}") for n in range(len(stage.operands))]
         lanes = stage.lanes if stage.kind == "add" else self._made.channels
         blocks = self._made.channels // lanes
-        m.submodules.collect = collect = Collect(channels=self._made.channels, lanes=lanes, depth=self._made.queue)
+        collect = self._collect(m, lanes)
         connect(m, flipped(self.o_pixel), collect.o_pixel)
         block, last, all_valid = Signal(range(max(blocks, 2))), Signal(), Signal()
         m.d.comb += [

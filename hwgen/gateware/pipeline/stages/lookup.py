@@ -4,11 +4,9 @@ from amaranth.hdl import C, Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.pipeline import LookupStage, MapParameters, PipelineParameters
-from hwgen.arch.pipeline.stage import MemorySize
+from hwgen.arch.pipeline import LookupStage
 from hwgen.arch.requantisation import LOWEST
 from hwgen.gateware.pipeline.beats import Gather
-from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.linebuffer import WindowPort
 from hwgen.gateware.pipeline.pixel_memory import PixelMemory
 from hwgen.gateware.pipeline.stage import StageComponent
@@ -99,15 +97,6 @@ class TableStore(wiring.Component):
 class Lookup(StageComponent):
     """Reads a block of a pixel, then the entries of its elements: two steps of a datapath, one cycle each.
 
-    Parameters
-    ----------
-    stage
-        The lookup.
-    source, made
-        The maps that it reads and makes.
-    beat
-        Bytes of a beat of the weight port.
-
     Members
     -------
     begin : In(1)
@@ -126,49 +115,18 @@ class Lookup(StageComponent):
     """
 
     builds = LookupStage
+    _stage: LookupStage
 
-    @classmethod
-    def of(cls, parameters: PipelineParameters, number: int) -> "Lookup":
-        """The hardware of a pipeline's stage."""
-        stage = parameters.stages[number]
-        assert isinstance(stage, LookupStage)
-        source, made = parameters.maps[stage.reads], parameters.maps[stage.makes]
-        return cls(stage=stage, source=source, made=made, beat=parameters.weight_beat)
-
-    def __init__(self, *, stage: LookupStage, source: MapParameters, made: MapParameters, beat: int) -> None:
-        self._stage, self._source, self._made, self._beat = stage, source, made, beat
-        super().__init__(
-            {
-                **window_members(stage, source),
-                "window": In(WindowPort.of(source)),
-                "load": In(1),
-                "loading": Out(1),
-                "i_weights": In(stream.Signature(8 * beat)),
-                "keep": Out(beat),
-                "biases": Out(1),
-                "o_pixel": Out(stream.Signature(8 * made.channels)),
-                "moved": Out(1),
-            }
-        )
-
-    def _table(self) -> MemorySize:
-        """Words of the tables, and bytes of a word."""
-        maps = {self._stage.reads: self._source, self._stage.makes: self._made}
-        return self._stage.memories([maps.get(number, self._made) for number in range(max(maps) + 1)])["table"]
+    def _members(self) -> dict[str, wiring.Member]:
+        window = {"window": In(WindowPort.of(self._source))}
+        return {**window_members(self._stage, self._source), **window, **self._load_members()}
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        stage, source = self._stage, self._source
-        blocks = source.channels // stage.lanes
-        words, width = self._table()
-        m.submodules.collect = collect = Collect(channels=source.channels, lanes=stage.lanes, depth=self._made.queue)
-        m.submodules.reader = reader = WindowReader(
-            stage=stage,
-            source=source,
-            outer=blocks,
-            inner=1,
-            choices=[tuple(range(block * stage.lanes, (block + 1) * stage.lanes)) for block in range(blocks)],
-        )
+        stage = self._stage
+        words, width = stage.memories(self._maps)["table"]
+        collect = self._collect(m, stage.lanes)
+        m.submodules.reader = reader = WindowReader.of_lanes(stage, self._source)
         m.submodules.store = store = TableStore(words=words, width=width, lanes=stage.lanes, beat=self._beat)
         connect(m, store.i_beat, flipped(self.i_weights))
         connect(m, flipped(self.o_pixel), collect.o_pixel)
@@ -176,7 +134,7 @@ class Lookup(StageComponent):
         go, step, complete = collect.go, reader.step, Signal()
         with m.If(go):
             m.d.sync += complete.eq(step.valid)
-        block: Value = step.outer if stage.tables > 1 and blocks > 1 else C(0, 0)
+        block: Value = step.outer if stage.tables > 1 and stage.lanes < self._made.channels else C(0, 0)
         for lane in range(stage.lanes):
             # The least value has the first entry.
             place = reader.tap.word_select(lane, 8) ^ (LOWEST & 0xFF)

@@ -1,17 +1,16 @@
 """Pooling stages: the maximum or the average of each window, or of a whole map."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, connect, flipped
 
 from hwgen.arch.latency import PIPELINE_SCALING
-from hwgen.arch.pipeline import GlobalPoolStage, MapParameters, PipelineParameters, PoolStage
+from hwgen.arch.pipeline import GlobalPoolStage, MapParameters, PoolStage
 from hwgen.arch.pipeline.stages.pool import AVERAGE_SHIFT_BITS, MULTIPLIER_BITS
 from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, LOWEST
 from hwgen.arch.requantisation import MULTIPLIER_BITS as SCALED_BITS
 from hwgen.gateware.lib.requantise import Requantise, clip_ports, connected_clip
-from hwgen.gateware.pipeline.blocks import select_channels
-from hwgen.gateware.pipeline.collect import Collect
+from hwgen.gateware.pipeline.blocks import channel_blocks, select_channels
 from hwgen.gateware.pipeline.linebuffer import WindowPort
 from hwgen.gateware.pipeline.scaled import ChannelScaling, delayed, scaled_ports
 from hwgen.gateware.pipeline.stage import StageComponent
@@ -31,8 +30,6 @@ def _members(stage: PoolStage | GlobalPoolStage, source: MapParameters) -> dict[
     return {
         **((_SCALED if stage.requantisation == "scaled" else _AVERAGE) if stage.kind == "average" else {}),
         "window": In(WindowPort.of(source)),
-        "o_pixel": Out(stream.Signature(8 * source.channels)),
-        "moved": Out(1),
     }
 
 
@@ -70,13 +67,6 @@ class Pooling(StageComponent):
 
     A scaled average adds elements less the zero point of the input, and passes four registers more.
 
-    Parameters
-    ----------
-    stage
-        The pool.
-    source, made
-        The maps that it reads and makes.
-
     Members
     -------
     begin : In(1)
@@ -93,30 +83,16 @@ class Pooling(StageComponent):
     """
 
     builds = PoolStage
+    _stage: PoolStage
 
-    @classmethod
-    def of(cls, parameters: PipelineParameters, number: int) -> "Pooling":
-        """The hardware of a pipeline's stage."""
-        stage = parameters.stages[number]
-        assert isinstance(stage, PoolStage)
-        return cls(stage=stage, source=parameters.maps[stage.reads], made=parameters.maps[stage.makes])
-
-    def __init__(self, *, stage: PoolStage, source: MapParameters, made: MapParameters) -> None:
-        self._stage, self._source, self._made = stage, source, made
-        super().__init__({**window_members(stage, source), **_members(stage, source)})
+    def _members(self) -> dict[str, wiring.Member]:
+        return {**window_members(self._stage, self._source), **_members(self._stage, self._source)}
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        stage, source = self._stage, self._source
-        blocks = source.channels // stage.lanes
-        m.submodules.collect = collect = Collect(channels=source.channels, lanes=stage.lanes, depth=self._made.queue)
-        m.submodules.reader = reader = WindowReader(
-            stage=stage,
-            source=source,
-            outer=blocks,
-            inner=1,
-            choices=[tuple(range(block * stage.lanes, (block + 1) * stage.lanes)) for block in range(blocks)],
-        )
+        stage = self._stage
+        collect = self._collect(m, stage.lanes)
+        m.submodules.reader = reader = WindowReader.of_lanes(stage, self._source)
         connect(m, flipped(self.o_pixel), collect.o_pixel)
         connect_reader(m, self, reader, collect.go)
         go, step, complete = collect.go, reader.step, Signal()
@@ -146,13 +122,6 @@ class Pooling(StageComponent):
 class GlobalPooling(StageComponent):
     """Pools all pixels of a map, ``lanes`` channels a cycle, in one accumulator for each channel.
 
-    Parameters
-    ----------
-    stage
-        The pool.
-    source, made
-        The maps that it reads and makes.
-
     Members
     -------
     multiplier, shift, relu, ceiling : In
@@ -164,23 +133,16 @@ class GlobalPooling(StageComponent):
     """
 
     builds = GlobalPoolStage
+    _stage: GlobalPoolStage
 
-    @classmethod
-    def of(cls, parameters: PipelineParameters, number: int) -> "GlobalPooling":
-        """The hardware of a pipeline's stage."""
-        stage = parameters.stages[number]
-        assert isinstance(stage, GlobalPoolStage)
-        return cls(stage=stage, source=parameters.maps[stage.reads], made=parameters.maps[stage.makes])
-
-    def __init__(self, *, stage: GlobalPoolStage, source: MapParameters, made: MapParameters) -> None:
-        self._stage, self._source, self._made = stage, source, made
-        super().__init__(_members(stage, source))
+    def _members(self) -> dict[str, wiring.Member]:
+        return _members(self._stage, self._source)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         stage, source, window = self._stage, self._source, self.window
         blocks = source.channels // stage.lanes
-        m.submodules.collect = collect = Collect(channels=source.channels, lanes=stage.lanes, depth=self._made.queue)
+        collect = self._collect(m, stage.lanes)
         connect(m, flipped(self.o_pixel), collect.o_pixel)
         average = stage.kind == "average"
         width = 8 + _scales(stage) + (source.line * source.lines).bit_length() if average else 8
@@ -200,7 +162,7 @@ class GlobalPooling(StageComponent):
         with m.If(last & draining & collect.go):
             m.d.sync += draining.eq(0)
 
-        choices = [tuple(range(b * stage.lanes, (b + 1) * stage.lanes)) for b in range(blocks)]
+        choices = channel_blocks(source.channels, stage.lanes)
         pixels = select_channels(m, window.pixel, block, choices, "block")
         totals = Signal(width * stage.lanes)
         with m.Switch(block):

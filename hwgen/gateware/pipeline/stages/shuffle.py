@@ -1,11 +1,11 @@
 """Pixel shuffle: the channels of a pixel become a square of pixels."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream
+from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.pipeline import MapParameters, PipelineParameters, ShuffleStage
+from hwgen.arch.pipeline import ShuffleStage
 from hwgen.gateware.pipeline.linebuffer import WindowPort
 from hwgen.gateware.pipeline.pixel_memory import PixelMemory
 from hwgen.gateware.pipeline.stage import StageComponent
@@ -22,13 +22,6 @@ class Shuffle(StageComponent):
     An output pixel takes one cycle, also at the ends of a line where the tile does not use it. The first read of the
     memory takes one cycle more.
 
-    Parameters
-    ----------
-    stage
-        The shuffle.
-    source, made
-        The maps that it reads and makes.
-
     Members
     -------
     first_column, columns : In
@@ -44,28 +37,17 @@ class Shuffle(StageComponent):
     """
 
     builds = ShuffleStage
+    _stage: ShuffleStage
 
-    @classmethod
-    def of(cls, parameters: PipelineParameters, number: int) -> "Shuffle":
-        """The hardware of a pipeline's stage."""
-        stage = parameters.stages[number]
-        assert isinstance(stage, ShuffleStage)
-        return cls(stage=stage, source=parameters.maps[stage.reads], made=parameters.maps[stage.makes])
-
-    def __init__(self, *, stage: ShuffleStage, source: MapParameters, made: MapParameters) -> None:
-        self._stage, self._source, self._made = stage, source, made
-        width = (source.line * stage.factor).bit_length()
-        super().__init__(
-            {
-                "first_column": In(width),
-                "columns": In(width),
-                "map_line": In(source.line.bit_length()),
-                "window": In(WindowPort.of(source)),
-                "o_pixel": Out(stream.Signature(8 * made.channels)),
-                "moved": Out(1),
-                "idle": Out(1),
-            }
-        )
+    def _members(self) -> dict[str, wiring.Member]:
+        width = (self._source.line * self._stage.factor).bit_length()
+        return {
+            "first_column": In(width),
+            "columns": In(width),
+            "map_line": In(self._source.line.bit_length()),
+            "window": In(WindowPort.of(self._source)),
+            "idle": Out(1),
+        }
 
     def _channels(self, p: int, q: int) -> list[int]:
         """The channels of the sub-pixel in line p, column q of a square."""
