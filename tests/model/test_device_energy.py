@@ -54,8 +54,7 @@ def test_an_hwc_is_a_hierarchy_of_two_levels() -> None:
         assert bytes_at(served, "local") == bytes_at(datapath_counts(schedule), "local")
 
 
-LAYER = Layer(name="fc", op="fc", input_channels=4, output_channels=8, input_height=1, input_width=1,
-              output_height=1, output_width=1, kernel=(1, 1))  # fmt: skip
+LAYER = Layer(name="fc", op="fc", input_channels=4, output_channels=8, input_height=1, input_width=1, kernel=1)
 NEST = (Loop("m", 2), Marker(("I", "O")), Loop("c", 1), Loop("m", 1))
 
 

@@ -29,9 +29,8 @@ from hwgen.papers.stoutchinin.model import Tile
 from tests.cli.command_line import Run, refused
 
 LAYER = Layer(
-    name="tiny", op="conv", input_channels=5, output_channels=6, input_height=9, input_width=7, output_height=5,
-    output_width=4, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1), groups=1,
-)  # fmt: skip
+    name="tiny", input_channels=5, output_channels=6, input_height=9, input_width=7, kernel=3, stride=2, padding=1
+)
 COST = TransferCost(40, 17, 0.14)
 ELEMENTS = 150
 

@@ -41,10 +41,7 @@ def test_no_schedule_is_busy_for_less(name: str) -> None:
 
 def test_outputs_of_short_reductions_come_through_the_stages_one_after_the_other() -> None:
     """One operation for each vector of four outputs, and six cycles until the next one has come."""
-    layer = Layer(
-        name="scale", op="conv", input_channels=4, output_channels=4, input_height=14, input_width=56,
-        output_height=14, output_width=56, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="scale", input_channels=4, output_channels=4, input_height=14, input_width=56, kernel=1)
     hardware = hwc("sums_of_channels")
     ((found,),) = search_layers([layer], BalancedRequest((hardware.budget,), hardware), jobs=1)
     assert found.balance is not None

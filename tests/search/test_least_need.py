@@ -19,10 +19,7 @@ from hwgen.search.least_need import require_room
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import HWCS, hwc, order_from, schedules_for
 
-LAYER = Layer(
-    name="a", input_channels=8, output_channels=300, input_height=9, input_width=11, output_height=9, output_width=11,
-    kernel=(3, 3), padding=(1, 1, 1, 1),
-)  # fmt: skip
+LAYER = Layer(name="a", input_channels=8, output_channels=300, input_height=9, input_width=11, kernel=3, padding=1)
 
 
 @pytest.mark.parametrize("name", HWCS)

@@ -80,10 +80,7 @@ def test_random_nests_against_the_walk() -> None:
 
 
 def test_lanes_along_any_dimension_read_side_by_side() -> None:
-    layer = Layer(
-        name="lanes", input_channels=4, output_channels=4, input_height=1, input_width=3, output_height=1,
-        output_width=2, kernel=(1, 2),
-    )  # fmt: skip
+    layer = Layer(name="lanes", input_channels=4, output_channels=4, input_height=1, input_width=3, kernel=(1, 2))
     nest = (Loop("m", 2), Loop("c", 2), Loop("x", 1))
     schedule = Schedule(layer=layer, nest=nest, lanes=Lanes(m=2, c=2, x=1, l=2))
     weights = np.arange(32, dtype=np.int8).reshape(4, 4, 1, 2)

@@ -26,8 +26,9 @@ HARDWARE = hwc("fig8")
 
 def fig8_run() -> Run:
     """Six channels of six rows: m in twos, y in threes, one vector of columns."""
-    layer = Layer(name="told", input_channels=3, output_channels=4, input_height=6, input_width=13, output_height=6,
-                  output_width=13, kernel=(3, 3), padding=(1, 1, 1, 1))  # fmt: skip
+    layer = Layer(
+        name="told", input_channels=3, output_channels=4, input_height=6, input_width=13, kernel=3, padding=1
+    )
     steps = iter((2, 3, 13, 1, 1, 1, 1, 1))
     nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in HARDWARE.order or ())
     return prepare(compile_layer(Schedule(layer=layer, nest=nest, lanes=Lanes(x=16)), HARDWARE))

@@ -30,16 +30,7 @@ NATIVE = ["native", pytest.param(BUS, marks=pytest.mark.nightly)]
 """For tests of many runs: nightly on the bus in Python, too."""
 HARDWARE = hwc("two_tiles")
 LAYER = Layer(
-    name="faulty",
-    input_channels=4,
-    output_channels=4,
-    input_height=4,
-    input_width=20,
-    output_height=4,
-    output_width=20,
-    kernel=(3, 3),
-    padding=(1, 1, 1, 1),
-    groups=2,
+    name="faulty", input_channels=4, output_channels=4, input_height=4, input_width=20, kernel=3, padding=1, groups=2
 )
 STEPS = (2, 1, 2, 20, 1, 1, 1, 1, 16, 1)  # for the loops of `two_tiles`; partial sums leave
 LOOPS = iter(STEPS)

@@ -68,10 +68,7 @@ def test_the_same_seed_gives_the_same_run_and_another_one_other_data() -> None:
 
 
 def test_random_data_cover_the_range_and_are_not_clipped_away() -> None:
-    layer = Layer(
-        name="data", input_channels=8, output_channels=16, input_height=9, input_width=9, kernel=(3, 3),
-        output_height=7, output_width=7,
-    )  # fmt: skip
+    layer = Layer(name="data", input_channels=8, output_channels=16, input_height=9, input_width=9, kernel=3)
     shifts, relus, ceilings = set(), set(), set()
     nest = ({"m": 16}, {"x": 7}, {"y": 1}, {"c": 1}, {"k": 1}, {"l": 1}, {"m": 1})
     plain = Schedule(layer=layer, nest=nest, lanes=Lanes(x=16))

@@ -57,9 +57,8 @@ def test_random_hwcs(number: int) -> None:
 
 def test_random_quantisations_reach_all_of_the_form() -> None:
     layer = Layer(
-        name="data", input_channels=8, output_channels=16, input_height=9, input_width=9, kernel=(3, 3),
-        output_height=9, output_width=9, padding=(1, 1, 1, 1),
-    )  # fmt: skip
+        name="data", input_channels=8, output_channels=16, input_height=9, input_width=9, kernel=3, padding=1
+    )
     forms: list[tuple[Requantisation, float]] = []
     for seed in range(40):
         rng = np.random.default_rng(seed)

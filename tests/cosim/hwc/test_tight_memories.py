@@ -19,9 +19,7 @@ def test_a_slab_of_few_channels_waits_for_as_much_room_as_one_of_many() -> None:
         output_channels=1,
         input_height=6,
         input_width=27,
-        output_height=4,
-        output_width=27,
-        kernel=(3, 3),
+        kernel=3,
         padding=(0, 1, 0, 1),
     )
     order = order_from("c m y x O k I m c y x l")

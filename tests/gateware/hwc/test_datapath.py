@@ -7,20 +7,11 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.datapath import Datapath
 from hwgen.ir.lanes import Lanes
+from tests.arch.test_hwc import SOUND
 
-PARAMETERS = HwcParameters(
-    loops=tuple("myxcykml"),
-    input_marker=4,
-    weight_marker=4,
-    output_marker=3,
-    input_bytes=4096,
-    weight_bytes=4096,
-    output_bytes=4096,
-    operand_bits=16,
-)
+PARAMETERS = replace(SOUND, input_bytes=4096, weight_bytes=4096, output_bytes=4096, operand_bits=16)
 OPERATIONS = 12
 
 

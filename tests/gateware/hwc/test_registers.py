@@ -11,17 +11,9 @@ from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import KEY, hwc_registers
 from hwgen.gateware.hwc.registers import ControlRegisters
+from tests.arch.test_hwc import SOUND
 
-PARAMETERS = HwcParameters(
-    loops=tuple("myxcykml"),
-    input_marker=4,
-    weight_marker=4,
-    output_marker=3,
-    input_bytes=128,
-    weight_bytes=128,
-    output_bytes=768,
-    read_back=True,
-)
+PARAMETERS = replace(SOUND, read_back=True)
 ADDRESS = {register.name: register.address for register in hwc_registers(PARAMETERS)}
 
 

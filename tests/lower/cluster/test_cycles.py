@@ -20,9 +20,8 @@ from hwgen.model.nest.one_level import PerOperand
 from tests.random.clusters import cluster_schedules
 
 LAYER = Layer(
-    name="tiles", input_channels=24, output_channels=64, input_height=12, input_width=16, output_height=12,
-    output_width=16, kernel=(3, 3), padding=(1, 1, 1, 1),
-)  # fmt: skip
+    name="tiles", input_channels=24, output_channels=64, input_height=12, input_width=16, kernel=3, padding=1
+)
 LOCAL = (
     Loop("m", 2), Loop("y", 2), Loop("x", 16), Marker(("O",)), Loop("c", 1), Marker(("I", "W")), Loop("y", 1),
     Loop("k", 1), Loop("m", 1), Loop("l", 1),
@@ -78,10 +77,7 @@ def test_every_program_has_its_cycles(seed: int) -> None:
         assert cluster_cycles(serial).total >= found.total - 60
 
 
-PRODUCT = Layer(
-    name="product", input_channels=120, output_channels=84, input_height=1, input_width=1, output_height=1,
-    output_width=1, kernel=(1, 1),
-)  # fmt: skip
+PRODUCT = Layer(name="product", input_channels=120, output_channels=84, input_height=1, input_width=1, kernel=1)
 
 
 GAPS = [(28, Lanes(m=4, c=4), False), (32, Lanes(m=4, c=4), True), (28, Lanes(m=16), False), (64, Lanes(m=16), True)]
@@ -108,10 +104,7 @@ def test_estimates_know_weights_that_are_not_in_order(step: int, lanes: Lanes, o
 def test_estimates_know_the_descriptors_of_short_lines(channels: int) -> None:
     """Of filters whose channels fill no last line, in the order of the layer, the rest comes with one of its own."""
     lanes = Lanes(m=4, c=4)
-    layer = Layer(
-        name="short", input_channels=channels, output_channels=32, input_height=2, input_width=8, output_height=2,
-        output_width=8, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="short", input_channels=channels, output_channels=32, input_height=2, input_width=8, kernel=1)
     outer = (Marker(ARRAYS, TCDM), Loop("m", 16), Loop("m", 4, "hwc"), Marker(("O",)))
     inner = (Loop("c", 4), Marker(("I", "W")), Loop("k", 1), Loop("l", 1), Loop("m", 4), Loop("y", 1), Loop("x", 1))
     schedule = Schedule(layer=layer, nest=(*outer, *inner), lanes=lanes)

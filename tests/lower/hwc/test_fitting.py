@@ -22,10 +22,7 @@ HARDWARE = Hardware(name="wide", lanes=Lanes(x=16), budget=1 << 16)
 
 def schedule(channels: int, width: int) -> Schedule:
     """One row of outputs of one channel each."""
-    layer = Layer(
-        name="row", input_channels=channels, output_channels=1, input_height=1, input_width=width, output_height=1,
-        output_width=width, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="row", input_channels=channels, output_channels=1, input_height=1, input_width=width, kernel=1)
     nest = (Loop("x", 16), Marker(("O",)), Loop("c", 1))
     return Schedule(layer=layer, nest=nest, lanes=Lanes(x=16))
 

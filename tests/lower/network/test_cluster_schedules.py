@@ -70,10 +70,7 @@ def test_what_was_found_is_not_searched_again(graph: Graph, monkeypatch: pytest.
 
 def test_what_was_asked_for_longest_ago_is_dropped() -> None:
     known = KnownSchedules(2)
-    one = Layer(
-        name="a", input_channels=1, output_channels=1, input_height=1, input_width=1, output_height=1, output_width=1,
-        kernel=(1, 1),
-    )  # fmt: skip
+    one = Layer(name="a", input_channels=1, output_channels=1, input_height=1, input_width=1, kernel=1)
     layers = [one.model_copy(update={"name": name, "input_channels": at}) for at, name in enumerate("abc", 1)]
     a, b, c = layers
     for layer in (a, b):

@@ -12,9 +12,8 @@ from hwgen.lower.system.shares import PARTITIONS, Partition, Share, shares_of
 from tests.random.layers import random_layer
 
 STRIDED = Layer(
-    name="strided", input_channels=3, output_channels=7, input_height=11, input_width=5, output_height=6,
-    output_width=3, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1),
-)  # fmt: skip
+    name="strided", input_channels=3, output_channels=7, input_height=11, input_width=5, kernel=3, stride=2, padding=1
+)
 
 
 def test_filters_share_the_input_and_rows_a_halo() -> None:

@@ -94,9 +94,8 @@ CORNERS = {
 }
 
 CONV3 = Layer(
-    name="conv3", input_channels=256, output_channels=384, input_height=13, input_width=13, output_height=13,
-    output_width=13, kernel=(3, 3), padding=(1, 1, 1, 1),
-)  # fmt: skip
+    name="conv3", input_channels=256, output_channels=384, input_height=13, input_width=13, kernel=3, padding=1
+)
 LOCAL = (
     Marker(("O",)), Loop("c", 1), Marker(("I", "W")), Loop("y", 1), Loop("k", 1), Loop("m", 1), Loop("l", 1),
 )  # fmt: skip

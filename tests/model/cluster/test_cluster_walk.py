@@ -15,14 +15,8 @@ from tests.oracles.levels_apart import local_level, outer_level
 from tests.oracles.nest_walk import walk, walk_cluster
 from tests.random.cluster_nests import cluster_cases
 
-LINE = Layer(
-    name="line", input_channels=1, output_channels=1, input_height=1, input_width=8, output_height=1, output_width=6,
-    kernel=(1, 3),
-)  # fmt: skip
-SQUARE = Layer(
-    name="square", input_channels=2, output_channels=4, input_height=6, input_width=4, output_height=4,
-    output_width=4, kernel=(3, 1),
-)  # fmt: skip
+LINE = Layer(name="line", input_channels=1, output_channels=1, input_height=1, input_width=8, kernel=(1, 3))
+SQUARE = Layer(name="square", input_channels=2, output_channels=4, input_height=6, input_width=4, kernel=(3, 1))
 IN_TCDM = Marker(ARRAYS, TCDM)
 INSIDE = (Marker(ARRAYS), Loop("c", 1), Loop("x", 1), Loop("k", 1), Loop("m", 1))
 

@@ -18,10 +18,7 @@ from tests.oracles.dram_walk import walk_dram
 from tests.oracles.nest_walk import walk_cluster
 from tests.random.cluster_nests import cluster_cases
 
-LINE = Layer(
-    name="line", input_channels=1, output_channels=1, input_height=1, input_width=8, output_height=1, output_width=6,
-    kernel=(1, 3),
-)  # fmt: skip
+LINE = Layer(name="line", input_channels=1, output_channels=1, input_height=1, input_width=8, kernel=(1, 3))
 IN_TCDM = Marker(ARRAYS, TCDM)
 EVERYTHING = ("elements", "bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")
 DRAMS = [
@@ -50,10 +47,7 @@ def test_tiles_of_a_line_by_hand() -> None:
 
 
 def test_runs_merge_across_rows_and_channels_and_bursts_end_at_windows() -> None:
-    layer = Layer(
-        name="planes", input_channels=4, output_channels=1, input_height=30, input_width=30, output_height=30,
-        output_width=30, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="planes", input_channels=4, output_channels=1, input_height=30, input_width=30, kernel=1)
     nest = (IN_TCDM, Loop("c", 2), Marker(ARRAYS), Loop("c", 1), Loop("y", 1), Loop("x", 1))
     found = dram_counts(Schedule(layer=layer, nest=nest), DramPort())
     # 1800 bytes from 0 on, then 1800 from 1800 on: with bursts of 2 KiB the second run is cut at 2048.
@@ -68,10 +62,7 @@ def test_runs_merge_across_rows_and_channels_and_bursts_end_at_windows() -> None
 
 def test_tiles_of_packed_weights_are_runs() -> None:
     """Two tiles of two of four channels: of eight filters in turn, or packed one after the other."""
-    layer = Layer(
-        name="packed", input_channels=4, output_channels=8, input_height=1, input_width=4, output_height=1,
-        output_width=4, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="packed", input_channels=4, output_channels=8, input_height=1, input_width=4, kernel=1)
     schedule = Schedule(
         layer=layer, nest=(IN_TCDM, Loop("c", 2), Marker(ARRAYS), Loop("x", 1), Loop("m", 1), Loop("c", 1))
     )

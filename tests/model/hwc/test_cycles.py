@@ -41,16 +41,7 @@ def schedules(name: str, count: int = 12) -> list[Schedule]:
 
 def one_operation() -> Schedule:
     """Sixteen pixels, a weight, sixteen outputs."""
-    layer = Layer(
-        name="pixels",
-        input_channels=1,
-        output_channels=1,
-        input_height=1,
-        input_width=16,
-        output_height=1,
-        output_width=16,
-        kernel=(1, 1),
-    )
+    layer = Layer(name="pixels", input_channels=1, output_channels=1, input_height=1, input_width=16, kernel=1)
     dims: tuple[Dim, ...] = ("m", "c", "y", "k", "l")
     nest = (Loop("x", 16), Marker(("I", "W", "O")), *(Loop(dim, 1) for dim in dims if dim != "m"), Loop("m", 1))
     return Schedule(layer=layer, nest=nest, lanes=Lanes(x=16))
@@ -126,9 +117,8 @@ def test_iterations_that_repeat_are_left_out_and_the_sum_is_that_of_all(monkeypa
 def test_tens_of_thousands_of_channels_take_no_longer_than_hundreds() -> None:
     """Each m, row and c an execution: 59 million tiles whose sums leave."""
     layer = Layer(
-        name="wide", input_channels=65535, output_channels=64, input_height=14, input_width=16, output_height=14,
-        output_width=16, kernel=(3, 3), padding=(1, 1, 1, 1),
-    )  # fmt: skip
+        name="wide", input_channels=65535, output_channels=64, input_height=14, input_width=16, kernel=3, padding=1
+    )
     loops = (Loop("m", 1), Loop("y", 1), Loop("c", 1), Loop("k", 1), Marker(("I", "W", "O")), Loop("l", 1))
     schedule = Schedule(layer=layer, nest=loops, lanes=Lanes(x=16))
     cycles(one_operation(), LEAST)  # is compiled now

@@ -22,9 +22,15 @@ from tests.oracles.nest_walk import touched_of, walk
 from tests.random.nests import cases, random_bits, random_layer
 
 CONV = Layer(
-    name="conv", input_channels=64, output_channels=128, input_height=56, input_width=56, output_height=28,
-    output_width=28, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1),
-)  # fmt: skip
+    name="conv",
+    input_channels=64,
+    output_channels=128,
+    input_height=56,
+    input_width=56,
+    kernel=3,
+    stride=2,
+    padding=1,
+)
 
 
 def test_compulsory_is_everything_once() -> None:
@@ -38,9 +44,14 @@ def test_compulsory_is_everything_once() -> None:
 
 def test_compulsory_leaves_out_what_nothing_needs() -> None:
     layer = Layer(
-        name="sparse", input_channels=1, output_channels=1, input_height=7, input_width=7, output_height=3,
-        output_width=3, kernel=(2, 1), stride=(2, 3), padding=(0, 0, 0, 0),
-    )  # fmt: skip
+        name="sparse",
+        input_channels=1,
+        output_channels=1,
+        input_height=7,
+        input_width=7,
+        kernel=(2, 1),
+        stride=(2, 3),
+    )
     assert compulsory(layer)["tcdm", "I", "read"].elements == 6 * 3  # rows 0..5, columns 0 3 6
 
 
@@ -50,9 +61,8 @@ def test_compulsory_leaves_out_what_nothing_needs() -> None:
 def matrix_product(rows: int, columns: int, sums: int) -> Layer:
     """A 1x1 convolution."""
     return Layer(
-        name="product", input_channels=sums, output_channels=columns, input_height=1, input_width=rows,
-        output_height=1, output_width=rows, kernel=(1, 1),
-    )  # fmt: skip
+        name="product", input_channels=sums, output_channels=columns, input_height=1, input_width=rows, kernel=1
+    )
 
 
 def test_a_matrix_product_by_hand() -> None:
@@ -94,9 +104,15 @@ def test_an_empty_buffer_is_refused() -> None:
 
 def test_a_layer_that_meets_only_padding() -> None:
     layer = Layer(
-        name="padded", input_channels=1, output_channels=1, input_height=1, input_width=1, output_height=1,
-        output_width=1, kernel=(1, 1), stride=(2, 1), padding=(1, 0, 0, 0),
-    )  # fmt: skip
+        name="padded",
+        input_channels=1,
+        output_channels=1,
+        input_height=1,
+        input_width=1,
+        kernel=1,
+        stride=(2, 1),
+        padding=(1, 0, 0, 0),
+    )
     assert work_of(layer).weight == communication_bound(layer, 6) == 0
     assert bounds(layer, 6).largest == 1 + 1  # a weight and an output
 

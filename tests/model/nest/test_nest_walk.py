@@ -87,9 +87,14 @@ def test_marker_is_literal_above_a_loop_without_reuse() -> None:
 
 def test_padding_is_never_fetched_but_reduces() -> None:
     layer = Layer(
-        name="padded", input_channels=1, output_channels=1, input_height=1, input_width=1, output_height=1,
-        output_width=3, kernel=(1, 3), padding=(0, 2, 0, 2),
-    )  # fmt: skip
+        name="padded",
+        input_channels=1,
+        output_channels=1,
+        input_height=1,
+        input_width=1,
+        kernel=(1, 3),
+        padding=(0, 2, 0, 2),
+    )
     schedule = Schedule(layer=layer, nest=(Loop("l", 1), Loop("x", 1)))
     found = counted(schedule)
     assert found["I read"] == Access(3, 3, 3)  # the only pixel, once for each tap
@@ -99,9 +104,14 @@ def test_padding_is_never_fetched_but_reduces() -> None:
 
 def test_stride_two_rows_and_kernel_rows_never_meet() -> None:
     layer = Layer(
-        name="strided", input_channels=1, output_channels=1, input_height=5, input_width=1, output_height=2,
-        output_width=1, kernel=(3, 1), stride=(2, 1),
-    )  # fmt: skip
+        name="strided",
+        input_channels=1,
+        output_channels=1,
+        input_height=5,
+        input_width=1,
+        kernel=(3, 1),
+        stride=(2, 1),
+    )
     by_row = Schedule(layer=layer, nest=(Loop("k", 1), Marker(("I",)), Loop("y", 1)))
     assert counted(by_row)["I read"].elements == 6
     by_tap = Schedule(layer=layer, nest=(Marker(("I",)), Loop("k", 1), Loop("y", 1)))
@@ -112,9 +122,8 @@ def test_stride_two_rows_and_kernel_rows_never_meet() -> None:
 
 def test_gaps_inside_a_word_merge() -> None:
     layer = Layer(
-        name="gaps", input_channels=1, output_channels=1, input_height=1, input_width=9, output_height=1,
-        output_width=5, kernel=(1, 1), stride=(1, 2),
-    )  # fmt: skip
+        name="gaps", input_channels=1, output_channels=1, input_height=1, input_width=9, kernel=1, stride=(1, 2)
+    )
     schedule = Schedule(layer=layer, nest=(Marker(("I",)), Loop("m", 1), Loop("x", 1)))
     assert counted(schedule)["I read"] == Access(5, 5, 3)  # columns 0 2 | 4 6 | 8
     wide = Schedule(layer=layer, bits=Bits(I=16), nest=(Marker(("I",)), Loop("m", 1), Loop("x", 1)))
@@ -123,9 +132,8 @@ def test_gaps_inside_a_word_merge() -> None:
 
 def test_groups_have_channels_of_their_own() -> None:
     layer = Layer(
-        name="grouped", input_channels=4, output_channels=4, input_height=1, input_width=1, output_height=1,
-        output_width=1, kernel=(1, 1), groups=2,
-    )  # fmt: skip
+        name="grouped", input_channels=4, output_channels=4, input_height=1, input_width=1, kernel=1, groups=2
+    )
     held = Schedule(layer=layer, nest=(Marker(("I",)), Loop("m", 1), Loop("c", 1)))
     assert counted(held)["I read"].elements == 4  # two channels, twice used, then the other two
     assert walk(held).need.I == 2
@@ -153,16 +161,7 @@ def test_partial_sums_leave_once_per_piece_of_the_reduction() -> None:
     ],
 )
 def test_biases_are_kept_within_the_outermost_loops_that_they_fit(words: int, fetched: int) -> None:
-    layer = Layer(
-        name="three",
-        input_channels=2,
-        output_channels=3,
-        input_height=2,
-        input_width=4,
-        output_height=2,
-        output_width=4,
-        kernel=(1, 1),
-    )
+    layer = Layer(name="three", input_channels=2, output_channels=3, input_height=2, input_width=4, kernel=1)
     nest = (Loop("y", 1), Loop("m", 2), Loop("x", 2), Marker(("O",)), Loop("c", 1), Loop("m", 1), Loop("x", 1))
     schedule = Schedule(layer=layer, nest=nest, bias_words=words)
     assert counted(schedule)["B read"] == Access(fetched, 4 * fetched, fetched)

@@ -99,9 +99,8 @@ CORNERS = {
 
 
 CONV4_2 = Layer(
-    name="conv4_2", input_channels=512, output_channels=512, input_height=28, input_width=28, output_height=28,
-    output_width=28, kernel=(3, 3), padding=(1, 1, 1, 1),
-)  # fmt: skip
+    name="conv4_2", input_channels=512, output_channels=512, input_height=28, input_width=28, kernel=3, padding=1
+)
 
 
 def hwc_nest(layer: Layer, m: int, y: int, x: int) -> Schedule:
@@ -144,9 +143,15 @@ def test_allocation_counts_vectors_not_columns() -> None:
 
 def test_allocation_of_columns_with_gaps() -> None:
     layer = Layer(
-        name="gaps", input_channels=1, output_channels=1, input_height=1, input_width=20, output_height=1,
-        output_width=8, kernel=(1, 4), stride=(1, 3), padding=(0, 4, 0, 1),
-    )  # fmt: skip
+        name="gaps",
+        input_channels=1,
+        output_channels=1,
+        input_height=1,
+        input_width=20,
+        kernel=(1, 4),
+        stride=(1, 3),
+        padding=(0, 4, 0, 1),
+    )
     nest = (Loop("l", 2), Marker(("I",)), Loop("m", 1), Loop("x", 1), Loop("l", 1))
     # taps 0 1 touch columns -4 -3, -1 0, 2 3 .. 17 18, taps 2 3 touch -2 -1, 1 2, .. 16 17, 19 20: of both 13 exist
     assert predict(Schedule(layer=layer, nest=nest)).need.I == 13
@@ -178,10 +183,7 @@ def test_allocation_rounds_up_the_need_of_every_tile() -> None:
 
 def test_allocation_with_lanes_along_c() -> None:
     """Channels of I are rounded up to the lanes, which have a memory each; W has a line for each operation."""
-    layer = Layer(
-        name="sums", input_channels=6, output_channels=5, input_height=1, input_width=7, output_height=1,
-        output_width=7, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="sums", input_channels=6, output_channels=5, input_height=1, input_width=7, kernel=1)
     nest = (Loop("x", 1), Marker(("I", "W")), Loop("m", 4), Loop("c", 4))
     schedule = Schedule(layer=layer, nest=nest, lanes=Lanes(m=4, c=4))
     assert (predict(schedule).need_bytes.I, predict(schedule).need_bytes.W) == (6, 24)
@@ -206,10 +208,7 @@ def test_counts_with_lanes_along_c_are_those_of_the_walk() -> None:
 
 def test_allocation_of_16_bits_takes_two_lanes_along_c_each() -> None:
     """The memories hold as many bytes as those of 8 bits with twice as many channels."""
-    layer = Layer(
-        name="sums", input_channels=6, output_channels=5, input_height=1, input_width=7, output_height=1,
-        output_width=7, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="sums", input_channels=6, output_channels=5, input_height=1, input_width=7, kernel=1)
     nest = (Loop("x", 1), Marker(("I", "W")), Loop("m", 4), Loop("c", 2))
     schedule = Schedule(layer=layer, nest=nest, lanes=Lanes(m=4, c=2), bits=Bits(I=16, W=16, O=16))
     assert allocation(schedule).I == 4 * 4  # four memories: three bytes each, in words

@@ -9,10 +9,7 @@ from hwgen.model.nest.one_level import allocation, predict
 from tests.oracles.nest_walk import walk
 from tests.random.nests import cases
 
-LAYER = Layer(
-    name="small", input_channels=3, output_channels=6, input_height=4, input_width=19, output_height=4,
-    output_width=19, kernel=(3, 3), padding=(1, 1, 1, 1),
-)  # fmt: skip
+LAYER = Layer(name="small", input_channels=3, output_channels=6, input_height=4, input_width=19, kernel=3, padding=1)
 
 
 def on_ports(schedule: Schedule, ports: Ports) -> Schedule:

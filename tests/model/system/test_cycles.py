@@ -10,23 +10,14 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Opcode, Queue, configure, encode, end, join, load, settle, start, store, sync
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
-from hwgen.arch.hwc import HwcParameters
 from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes, QueueName
+from tests.arch.test_hwc import SOUND
 from tests.random.descriptors import random_descriptors
 
 SLOW = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
-HWC = HwcParameters(
-    loops=tuple("myxcykml"),
-    input_marker=4,
-    weight_marker=4,
-    output_marker=3,
-    input_bytes=128,
-    weight_bytes=108,
-    output_bytes=768,
-    cluster=True,
-)
+HWC = replace(SOUND, weight_bytes=108, cluster=True)
 HARDWARE = ClusterParameters(HWC, 2)
 PROGRAM = 1 << 24
 # From a cluster's start: the fetcher knows the program, offers its burst, which is in the register of the DMA and in

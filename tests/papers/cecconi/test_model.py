@@ -22,9 +22,8 @@ from hwgen.papers.stoutchinin.model import Tile
 from tests.random.nests import random_layer
 
 STRIDED = Layer(
-    name="strided", input_channels=4, output_channels=6, input_height=8, input_width=12, output_height=4,
-    output_width=6, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1),
-)  # fmt: skip
+    name="strided", input_channels=4, output_channels=6, input_height=8, input_width=12, kernel=3, stride=2, padding=1
+)
 TILE = Tile(m=3, c=2, y=2, x=3)  # 4 by 6 inputs
 
 

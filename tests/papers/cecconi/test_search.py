@@ -15,9 +15,8 @@ from tests.random.nests import random_layer
 
 COST = TransferCost(100, 10, 1)
 EVEN = Layer(
-    name="even", input_channels=4, output_channels=6, input_height=8, input_width=12, output_height=4,
-    output_width=6, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1),
-)  # fmt: skip
+    name="even", input_channels=4, output_channels=6, input_height=8, input_width=12, kernel=3, stride=2, padding=1
+)
 
 
 def every_tile(layer: Layer) -> list[Tile]:

@@ -29,9 +29,8 @@ from hwgen.papers.stoutchinin.model import Tile
 from tests.random.nests import random_layer
 
 EVEN = Layer(
-    name="even", input_channels=4, output_channels=6, input_height=8, input_width=12, output_height=4,
-    output_width=6, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1),
-)  # fmt: skip
+    name="even", input_channels=4, output_channels=6, input_height=8, input_width=12, kernel=3, stride=2, padding=1
+)
 
 
 def test_transfers_of_a_tile_by_hand() -> None:

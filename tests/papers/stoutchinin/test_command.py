@@ -48,10 +48,7 @@ from hwgen.search.core.optimal import search
 from hwgen.studies.regress.published_nests import hwce
 from tests.cli.command_line import Run, refused
 
-TINY = Layer(
-    name="tiny_1", input_channels=3, output_channels=2, input_height=3, input_width=3, output_height=2,
-    output_width=3, kernel=(2, 1), stride=(1, 1), padding=(0, 0, 0, 0),
-)  # fmt: skip
+TINY = Layer(name="tiny_1", input_channels=3, output_channels=2, input_height=3, input_width=3, kernel=(2, 1))
 OTHER = Layer(**{**TINY.model_dump(), "name": "tiny_2"})
 ALONE = Search()
 

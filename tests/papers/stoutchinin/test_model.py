@@ -9,10 +9,7 @@ from hwgen.ir.layer import Layer
 from hwgen.papers.stoutchinin.model import Reading, Tile, baseline, best_baselines, candidate_steps
 from tests.random.nests import random_layer
 
-SMALL = Layer(
-    name="small", input_channels=4, output_channels=6, input_height=8, input_width=8, output_height=6, output_width=6,
-    kernel=(3, 3),
-)  # fmt: skip
+SMALL = Layer(name="small", input_channels=4, output_channels=6, input_height=8, input_width=8, kernel=3)
 TILE = Tile(m=2, c=2, y=3, x=2)  # B(I) = 2 * 5 * 4, B(W) = 2 * 2 * 9, B(O) = 2 * 3 * 2
 BYTES = Reading(sums="output")
 
@@ -89,9 +86,8 @@ def test_given_tiles_only() -> None:
 
 def test_peemen_never_above_cache() -> None:
     layer = Layer(
-        name="conv4_2", input_channels=512, output_channels=512, input_height=28, input_width=28, output_height=28,
-        output_width=28, kernel=(3, 3), padding=(1, 1, 1, 1),
-    )  # fmt: skip
+        name="conv4_2", input_channels=512, output_channels=512, input_height=28, input_width=28, kernel=3, padding=1
+    )
     budgets = [1024 << power for power in range(9)]
     cache, peemen = best_baselines(layer, "CACHE", budgets), best_baselines(layer, "PEEMEN", budgets)
     for worse, better in zip(cache, peemen, strict=True):

@@ -153,10 +153,7 @@ def test_what_is_not_judged_says_why() -> None:
 
 def test_cores_share_the_large_memory_or_split_it() -> None:
     """Schedules of a small layer with different memories; all claims are judged by what the rows say."""
-    layer = Layer(
-        name="cube", input_channels=32, output_channels=64, input_height=14, input_width=14, output_height=12,
-        output_width=12, kernel=(3, 3),
-    )  # fmt: skip
+    layer = Layer(name="cube", input_channels=32, output_channels=64, input_height=14, input_width=14, kernel=3)
     lanes = diannao().lanes
     assert lanes is not None
     (runs,) = fitted_memories(layer, MemorySpace(2, lanes), [1 << 16], effort=0.01)

@@ -12,10 +12,7 @@ from hwgen.model.nest.hierarchy_counts import counts_of
 from hwgen.papers.yang.memories import BITS, MemorySpace, fitted_memories
 from hwgen.search.hierarchy.optimal import SAME, search_hierarchy
 
-LAYER = Layer(
-    name="cube", input_channels=12, output_channels=16, input_height=14, input_width=14, output_height=12,
-    output_width=12, kernel=(3, 3),
-)  # fmt: skip
+LAYER = Layer(name="cube", input_channels=12, output_channels=16, input_height=14, input_width=14, kernel=3)
 SPACE = MemorySpace(2, Lanes.parse("m4c4"), 128)
 BUDGETS = (600, 3000)
 

@@ -11,10 +11,7 @@ from hwgen.search.hierarchy.optimal import objective_value, search_hierarchy
 
 @pytest.mark.nightly
 def test_level_by_level_fits_and_takes_no_less_energy_than_our_search() -> None:
-    layer = Layer(
-        name="cube", input_channels=12, output_channels=16, input_height=14, input_width=14, output_height=12,
-        output_width=12, kernel=(3, 3),
-    )  # fmt: skip
+    layer = Layer(name="cube", input_channels=12, output_channels=16, input_height=14, input_width=14, kernel=3)
     levels = [{"name": "dram"}, {"name": "sram", "bytes": 2000}, {"name": "reg", "bytes": 150}]
     hierarchy = Hierarchy.from_data({"format": 1, "kind": "hierarchy", "name": "h", "levels": levels})
     schedule = level_by_level(layer, hierarchy)

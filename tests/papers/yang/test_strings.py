@@ -16,10 +16,7 @@ from hwgen.search.objectives.of_hierarchy import goal_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LAYER = Layer(
-    name="cube", input_channels=8, output_channels=16, input_height=14, input_width=14, output_height=12,
-    output_width=12, kernel=(3, 3),
-)  # fmt: skip
+LAYER = Layer(name="cube", input_channels=8, output_channels=16, input_height=14, input_width=14, kernel=3)
 BITS = Bits(I=16, W=16, O=16, acc=16)
 
 

@@ -78,9 +78,8 @@ def test_few_large_tiles_where_nothing_is_moved() -> None:
     """With the maps in the DRAM rows are cut so that transfers overlap; where they stay that costs cycles."""
     hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "four", **HARDWARE}, "four")
     layer = Layer(
-        name="wide", input_channels=16, output_channels=16, input_height=16, input_width=16, output_height=16,
-        output_width=16, kernel=(3, 3), padding=(1, 1, 1, 1),
-    )  # fmt: skip
+        name="wide", input_channels=16, output_channels=16, input_height=16, input_width=16, kernel=3, padding=1
+    )
     judge = judge_of(hardware, timed=True, ordered=True)
     found = search_least_cycles(
         layer, hardware, timed=judge, estimate=partial(estimated_cycles, hardware=hardware)

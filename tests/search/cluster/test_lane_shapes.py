@@ -13,10 +13,7 @@ from hwgen.search.cluster.optimal import ClusterResult, search_cluster
 from hwgen.search.cluster.shared import SharedCluster
 
 FREE = Hardware(name="free", budget=2048, cluster=Cluster(hwcs=2, tcdm=1 << 14, banks=4))
-DEEP = Layer(
-    name="deep", input_channels=2, output_channels=32, input_height=3, input_width=3, output_height=3, output_width=3,
-    kernel=(1, 1), stride=(1, 1), padding=(0, 0, 0, 0),
-)  # fmt: skip
+DEEP = Layer(name="deep", input_channels=2, output_channels=32, input_height=3, input_width=3, kernel=1)
 
 
 def test_the_estimate_of_a_layer_by_hand() -> None:

@@ -60,10 +60,15 @@ def tiny(number: int) -> Layer:
         sizes[dim] = rng.randint(2, 4)
     kernel = rng.choice((1, 1, 2))
     return Layer(
-        name=f"tiny{number}", op="conv", input_channels=sizes["c"], output_channels=sizes["m"],
-        input_height=sizes["y"] + kernel - 1, input_width=sizes["x"] + kernel - 1, output_height=sizes["y"],
-        output_width=sizes["x"], kernel=(kernel, kernel),
-    )  # fmt: skip
+        name=f"tiny{number}",
+        input_channels=sizes["c"],
+        output_channels=sizes["m"],
+        input_height=sizes["y"] + kernel - 1,
+        input_width=sizes["x"] + kernel - 1,
+        output_height=sizes["y"],
+        output_width=sizes["x"],
+        kernel=(kernel, kernel),
+    )
 
 
 def every_schedule(layer: Layer, hardware: Hardware) -> Iterator[Schedule]:
@@ -132,10 +137,7 @@ def test_it_is_no_slower_than_near_the_fewest_bytes(number: int) -> None:
 
 def test_lanes_at_edges_count() -> None:
     """5 filters on lanes for 4, 3 channels on 4: 2 x 1 vectors for each pixel; depthwise, one lane along c works."""
-    layer = Layer(
-        name="edges", op="conv", input_channels=3, output_channels=5, input_height=4, input_width=4, output_height=4,
-        output_width=4, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="edges", input_channels=3, output_channels=5, input_height=4, input_width=4, kernel=1)
     assert least_iterations(layer, Lanes(m=4, c=4)) == 2 * 16
     depthwise = layer.model_copy(update={"input_channels": 5, "groups": 5})
     assert least_iterations(depthwise, Lanes(m=4, c=4)) == 5 * 16

@@ -8,10 +8,7 @@ from hwgen.search.core.settings import Slices
 from hwgen.search.core.space import Target
 from tests.search.cluster.test_promising_nests import HARDWARE
 
-LAYER = Layer(
-    name="drawn", op="conv", input_channels=8, output_channels=32, input_height=12, input_width=12, output_height=12,
-    output_width=12, kernel=(1, 1),
-)  # fmt: skip
+LAYER = Layer(name="drawn", input_channels=8, output_channels=32, input_height=12, input_width=12, kernel=1)
 OUTER = OuterLoops(("y",), (6,), (0, 0, 0))
 STEPS: dict[Dim, int] = {"m": 32, "c": 8, "y": 6, "x": 12}
 

@@ -19,10 +19,15 @@ Ints = NDArray[np.int64]
 
 def layer(kernel: int, size: int, channels: tuple[int, int]) -> Layer:
     return Layer(
-        name="some", input_channels=channels[0], output_channels=channels[1], input_height=size, input_width=size,
-        output_height=size - kernel + 1, output_width=size - kernel + 1, kernel=(kernel, kernel), stride=(1, 1),
-        padding=(0, 0, 0, 0),
-    )  # fmt: skip
+        name="some",
+        input_channels=channels[0],
+        output_channels=channels[1],
+        input_height=size,
+        input_width=size,
+        output_height=size - kernel + 1,
+        output_width=size - kernel + 1,
+        kernel=(kernel, kernel),
+    )
 
 
 @pytest.mark.parametrize("most", [0, 40])

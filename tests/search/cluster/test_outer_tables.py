@@ -25,9 +25,16 @@ from tests.random.nests import random_layer
 
 def layer(height: int, width: int) -> Layer:
     return Layer(
-        name="large", input_channels=64, output_channels=64, input_height=height, input_width=width,
-        output_height=height, output_width=width, kernel=(3, 3), padding=(1, 1, 1, 1),
-    )  # fmt: skip
+        name="large",
+        input_channels=64,
+        output_channels=64,
+        input_height=height,
+        input_width=width,
+        output_height=height,
+        output_width=width,
+        kernel=3,
+        padding=1,
+    )
 
 
 def test_steps_of_an_axis() -> None:

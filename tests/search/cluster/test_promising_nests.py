@@ -48,10 +48,15 @@ def test_the_fastest_is_among_them(seed: int) -> None:
     rng = Random(seed)
     size, kernel = rng.randint(5, 16), rng.choice((1, 3))
     layer = Layer(
-        name="drawn", op="conv", input_channels=rng.randint(3, 40), output_channels=rng.randint(8, 48),
-        input_height=size + kernel - 1, input_width=size + kernel - 1, output_height=size, output_width=size,
+        name="drawn",
+        input_channels=rng.randint(3, 40),
+        output_channels=rng.randint(8, 48),
+        input_height=size + kernel - 1,
+        input_width=size + kernel - 1,
+        output_height=size,
+        output_width=size,
         kernel=(kernel, kernel),
-    )  # fmt: skip
+    )
     asked: list[Schedule] = []
 
     def estimate(schedule: Schedule) -> float:
@@ -76,10 +81,7 @@ def test_the_fastest_is_among_them(seed: int) -> None:
 
 
 def test_what_does_not_fit_is_asked_for_without_partial_sums_that_leave() -> None:
-    layer = Layer(
-        name="deep", op="conv", input_channels=64, output_channels=8, input_height=4, input_width=4, output_height=4,
-        output_width=4, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="deep", input_channels=64, output_channels=8, input_height=4, input_width=4, kernel=1)
     asked: list[Schedule] = []
 
     def fits(schedule: Schedule) -> bool:

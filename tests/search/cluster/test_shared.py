@@ -101,10 +101,7 @@ def test_fewest_cycles_near_the_fewest_bytes(number: int) -> None:
 @pytest.mark.nightly
 def test_cycles_are_saved_where_the_ports_were_the_limit() -> None:
     """With fewest bytes at the TCDM first, a layer of single pixels waits for its inputs most of the time."""
-    layer = Layer(
-        name="pixels", input_channels=7, output_channels=19, input_height=26, input_width=26, output_height=26,
-        output_width=26, kernel=(1, 1), padding=(0, 0, 0, 0),
-    )  # fmt: skip
+    layer = Layer(name="pixels", input_channels=7, output_channels=19, input_height=26, input_width=26, kernel=1)
     found = fewest_cycles(layer, Hardware(name="four", cluster=Cluster()))
     assert found.least is not None
     assert found.judged is not None

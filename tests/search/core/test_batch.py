@@ -33,7 +33,7 @@ def layers() -> list[Layer]:
                 input_width=7,
                 output_height=4,
                 output_width=5,
-                kernel=(3, 3),
+                kernel=3,
             )
         )
     return found

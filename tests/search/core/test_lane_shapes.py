@@ -26,9 +26,7 @@ def layer_of(inputs: int, outputs: int, size: int, groups: int = 1) -> Layer:
         groups=groups,
         input_height=size,
         input_width=size,
-        output_height=size,
-        output_width=size,
-        kernel=(1, 1),
+        kernel=1,
     )
 
 

@@ -31,10 +31,7 @@ FITTED = Hardware(
 
 def layer(outputs: int, rows: int = 1) -> Layer:
     """A layer of few rows."""
-    return Layer(
-        name="a", op="conv", input_channels=3, output_channels=outputs, input_height=rows, input_width=8,
-        output_height=rows, output_width=8, kernel=(1, 1),
-    )  # fmt: skip
+    return Layer(name="a", input_channels=3, output_channels=outputs, input_height=rows, input_width=8, kernel=1)
 
 
 @pytest.mark.parametrize("outputs", [2, 4, 6])

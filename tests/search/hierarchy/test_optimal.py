@@ -65,10 +65,7 @@ def test_search_finds_the_least_of_all_nests_of_many(chunk: int) -> None:
 
 
 def test_levels_together_are_bounded_more_tightly_than_alone() -> None:
-    layer = Layer(
-        name="cube", input_channels=12, output_channels=16, input_height=14, input_width=14, output_height=12,
-        output_width=12, kernel=(3, 3),
-    )  # fmt: skip
+    layer = Layer(name="cube", input_channels=12, output_channels=16, input_height=14, input_width=14, kernel=3)
     levels = [{"name": "dram"}, {"name": "sram", "bytes": 2000}, {"name": "reg", "bytes": 150}]
     hierarchy = Hierarchy.from_data({"format": 1, "kind": "hierarchy", "name": "h", "levels": levels})
     found = search_hierarchy(layer, hierarchy, effort=0.05)
@@ -125,10 +122,7 @@ def test_bytes_of_a_level_that_nothing_needs() -> None:
 
 def test_rows_in_a_cache_take_whole_lines() -> None:
     """Sixteen floats a line: columns of O by hand, I with a halo; a search with lines fits and costs no less."""
-    layer = Layer(
-        name="rows", input_channels=4, output_channels=8, input_height=6, input_width=58, output_height=4,
-        output_width=56, kernel=(3, 3),
-    )  # fmt: skip
+    layer = Layer(name="rows", input_channels=4, output_channels=8, input_height=6, input_width=58, kernel=3)
     bits = Bits(I=32, W=32, O=32, acc=32)
     tables = layer_tables(layer, ONE_LANE, bits, line=64)
     assert [tables.wide[step] for step in (1, 12, 16, 32, 40, 56)] == [16, 32, 16, 32, 48, 64]

@@ -125,10 +125,7 @@ def test_the_lanes_are_those_of_the_fastest_shape() -> None:
 def test_of_equally_fast_schedules_that_of_fewest_bytes_with_biases(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this order biases are fetched for each tile of rows: of one row each three times, of all rows once."""
     monkeypatch.setattr("hwgen.search.hwc.balanced.cycles_of", lambda schedule, memories: 1)
-    layer = Layer(
-        name="wide", input_channels=1, output_channels=72, input_height=3, input_width=1, output_height=3,
-        output_width=1, kernel=(1, 1),
-    )  # fmt: skip
+    layer = Layer(name="wide", input_channels=1, output_channels=72, input_height=3, input_width=1, kernel=1)
     order = order_from_text("[W]YM[IO]cmyx")
     buffers: dict[ArrayName, int] = {"I": 64, "W": 128, "O": 256}
     hardware = Hardware(name="hwc", lanes=Lanes(m=16), budget=448, order=order, buffers=buffers)

@@ -61,10 +61,7 @@ def test_kinds_of_tiles_add_up_to_what_the_model_counts(seed: int) -> None:
     assert held == pytest.approx(predicted.iterations)
 
 
-POINTWISE = Layer(
-    name="pointwise", input_channels=64, output_channels=32, input_height=8, input_width=8, output_height=8,
-    output_width=8, kernel=(1, 1),
-)  # fmt: skip
+POINTWISE = Layer(name="pointwise", input_channels=64, output_channels=32, input_height=8, input_width=8, kernel=1)
 TEXT = "MYX[O]C[I]k[W]lmyxc"
 
 

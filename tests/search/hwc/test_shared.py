@@ -251,17 +251,30 @@ def test_more_layers_at_the_edges_of_what_runs(seed: int) -> None:
 def test_rows_that_the_lanes_cover_are_cut_too() -> None:
     """16 lanes along y and 14 rows: row by row a tile of fewer rows is kept, with one lane in use."""
     layer = Layer(
-        name="dw", op="depthwise_conv", input_channels=64, output_channels=64, input_height=14, input_width=14,
-        output_height=14, output_width=14, kernel=(3, 3), padding=(1, 1, 1, 1), groups=64,
-    )  # fmt: skip
+        name="dw",
+        op="depthwise_conv",
+        input_channels=64,
+        output_channels=64,
+        input_height=14,
+        input_width=14,
+        kernel=3,
+        padding=1,
+        groups=64,
+    )
     assert best_shared([layer], 2048, Lanes(y=16)).total_bytes == 2 * 64 * 14 * 14 + 9 * 64
 
 
 def test_outputs_that_see_padding_alone_need_no_inputs() -> None:
     layer = Layer(
-        name="pad", input_channels=10, output_channels=12, input_height=1, input_width=10, output_height=1,
-        output_width=8, kernel=(1, 3), stride=(2, 1), padding=(1, 0, 0, 0),
-    )  # fmt: skip
+        name="pad",
+        input_channels=10,
+        output_channels=12,
+        input_height=1,
+        input_width=10,
+        kernel=(1, 3),
+        stride=(2, 1),
+        padding=(1, 0, 0, 0),
+    )
     order = (Marker(("I", "W")), "y", "m", Marker(("O",)), "c", "k", "l")
     (found,) = search(layer, [1024], Hardware(name="x", lanes=Lanes(x=16)), order=order)
     assert (found.total_bytes, found.need.I) == (12 * 10 * 3 + 12 * 8, 0)

@@ -8,10 +8,7 @@ from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.studies.regress.published_nests import hwce, hwce_stripe
 from tests.oracles.nest_walk import walk
 
-SMALL = Layer(
-    name="small", input_channels=4, output_channels=6, input_height=8, input_width=8, output_height=6, output_width=6,
-    kernel=(3, 3),
-)  # fmt: skip
+SMALL = Layer(name="small", input_channels=4, output_channels=6, input_height=8, input_width=8, kernel=3)
 
 
 def test_hwce_by_hand() -> None:
@@ -34,9 +31,15 @@ def test_hwce_stripes() -> None:
 
 def test_hwce_does_not_fit_the_layers_that_the_paper_leaves_out() -> None:
     first = Layer(
-        name="alexnet_1", input_channels=3, output_channels=96, input_height=224, input_width=224, output_height=55,
-        output_width=55, kernel=(11, 11), stride=(4, 4), padding=(2, 2, 2, 2),
-    )  # fmt: skip
+        name="alexnet_1",
+        input_channels=3,
+        output_channels=96,
+        input_height=224,
+        input_width=224,
+        kernel=11,
+        stride=4,
+        padding=2,
+    )
     assert predict(hwce(first)).need.I == 11 * 224
     assert predict(hwce(first)).need_bytes.total > 1024
 
