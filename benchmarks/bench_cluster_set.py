@@ -52,8 +52,7 @@ def square(name: str, channels: tuple[int, int], size: tuple[int, int], kernel: 
     height, width = ((extent + 2 * (kernel // 2) - kernel) // stride + 1 for extent in size)
     return Layer(
         name=name, input_channels=channels[0], output_channels=channels[1], input_height=size[0], input_width=size[1],
-        output_height=height, output_width=width, kernel=(kernel, kernel), stride=(stride, stride),
-        padding=(kernel // 2,) * 4,
+        output_height=height, output_width=width, kernel=kernel, stride=stride, padding=kernel // 2,
     )  # fmt: skip
 
 

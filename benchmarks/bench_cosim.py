@@ -38,14 +38,9 @@ ROUNDS = 3
 def layer_and_schedule() -> Schedule:
     """A sixth of the last AlexNet row of Stoutchinin et al. 2019 (Table IV), in the loop order of their Fig. 8."""
     layer = Layer(
-        name="alexnet_5_part",
-        input_channels=384,
-        output_channels=42,
-        input_height=13,
-        input_width=13,
-        kernel=3,
+        name="alexnet_5_part", input_channels=384, output_channels=42, input_height=13, input_width=13, kernel=3,
         padding=1,
-    )
+    )  # fmt: skip
     nest = (Loop("m", 6), Loop("y", 1), Loop("x", 13), Marker(("O",)), Loop("c", 1), Marker(("I", "W")), Loop("y", 1),
             Loop("k", 1), Loop("m", 1), Loop("l", 1))  # fmt: skip
     return Schedule(layer=layer, nest=nest, lanes=Lanes(x=16))

@@ -51,11 +51,9 @@ def layers(draw: st.DrawFn) -> Layer:
     stride = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     padding = draw(st.tuples(*[st.integers(0, 3)] * 4))
     size = [draw(st.integers(max(1, kernel[axis] - padding[axis] - padding[axis + 2]), 8)) for axis in (0, 1)]
-    output = [(size[a] + padding[a] + padding[a + 2] - kernel[a]) // stride[a] + 1 for a in (0, 1)]
     return Layer(
         name="l", input_channels=groups * channels, output_channels=groups * outputs, groups=groups,
-        input_height=size[0], input_width=size[1], output_height=output[0], output_width=output[1],
-        kernel=kernel, stride=stride, padding=padding,
+        input_height=size[0], input_width=size[1], kernel=kernel, stride=stride, padding=padding,
     )  # fmt: skip
 
 
@@ -90,8 +88,10 @@ def row(products: int) -> Layer:
     height = next(
         height for height in range(1, products + 1) if products % height == 0 and products // height <= LARGEST
     )
-    return Layer(name="r", input_channels=products // height, output_channels=1, input_height=height, input_width=1,
-                 output_height=1, output_width=1, kernel=(height, 1))  # fmt: skip
+    return Layer(
+        name="r", input_channels=products // height, output_channels=1, input_height=height, input_width=1,
+        kernel=(height, 1),
+    )  # fmt: skip
 
 
 def filled(layer: Layer, value: int, kind: type[np.signedinteger] = np.int8) -> np.ndarray:

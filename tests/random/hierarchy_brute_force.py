@@ -38,19 +38,9 @@ def small_case(rng: Random, inner: int) -> tuple[Layer, Hierarchy]:
     if height < 1 or width < 1:
         return small_case(rng, inner)
     layer = Layer(
-        name="small",
-        input_channels=size["c"] * groups,
-        output_channels=size["m"],
-        input_height=height,
-        input_width=width,
-        output_height=size["y"],
-        output_width=size["x"],
-        kernel=kernel,
-        stride=stride,
-        padding=(top, left, 0, 0),
-        groups=groups,
-        batch=size["n"],
-    )
+        name="small", input_channels=size["c"] * groups, output_channels=size["m"], input_height=height,
+        input_width=width, kernel=kernel, stride=stride, padding=(top, left, 0, 0), groups=groups, batch=size["n"],
+    )  # fmt: skip
     levels: list[dict[str, object]] = [{"name": "dram"}]
     total = rng.randint(8, 60)
     for name in ("sram", "reg")[:inner]:

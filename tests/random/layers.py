@@ -139,18 +139,9 @@ def random_layer(rng: Random, name: str, most_macs: int) -> Layer:
         if padded[0] < kernel[0] or padded[1] < kernel[1]:
             continue
         layer = Layer(
-            name=name,
-            input_channels=groups * per_group,
-            output_channels=outputs,
-            input_height=height,
-            input_width=width,
-            output_height=(padded[0] - kernel[0]) // stride[0] + 1,
-            output_width=(padded[1] - kernel[1]) // stride[1] + 1,
-            kernel=kernel,
-            stride=stride,
-            padding=padding,
-            groups=groups,
-        )
+            name=name, input_channels=groups * per_group, output_channels=outputs, input_height=height,
+            input_width=width, kernel=kernel, stride=stride, padding=padding, groups=groups,
+        )  # fmt: skip
         if most_macs // 20 <= layer.macs <= most_macs:
             return layer
 

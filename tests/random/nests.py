@@ -37,19 +37,10 @@ def random_layer(rng: Random, *, most_macs: int = 1500, most_stride: int = 5, mo
         depthwise = groups > 1 and rng.random() < 0.5
         per_group = 1 if depthwise else rng.randint(1, rng.choice((2, 6)))
         layer = Layer(
-            name="random",
-            op="depthwise_conv" if depthwise else "conv",
-            input_channels=groups * per_group,
-            output_channels=groups * rng.randint(1, rng.choice((2, 6))),
-            input_height=size[0],
-            input_width=size[1],
-            output_height=(padded[0] - kernel[0]) // stride[0] + 1,
-            output_width=(padded[1] - kernel[1]) // stride[1] + 1,
-            kernel=kernel,
-            stride=stride,
-            padding=padding,
-            groups=groups,
-        )
+            name="random", op="depthwise_conv" if depthwise else "conv", input_channels=groups * per_group,
+            output_channels=groups * rng.randint(1, rng.choice((2, 6))), input_height=size[0], input_width=size[1],
+            kernel=kernel, stride=stride, padding=padding, groups=groups,
+        )  # fmt: skip
         if layer.macs <= most_macs:
             return layer
 
@@ -72,18 +63,12 @@ def layer_of_few_loops(rng: Random, *, most_x: int = 7) -> Layer:
         ]
         if min(inputs) >= 1:
             return Layer(
-                name="random",
-                input_channels=groups * (rng.randint(2, 6) if "c" in dims else 1),
-                output_channels=groups * per_group,
-                input_height=inputs[0],
-                input_width=inputs[1],
-                output_height=outputs[0],
-                output_width=outputs[1],
-                kernel=(kernel[0], kernel[1]),
-                stride=(stride[0], stride[1]),
-                padding=(padding[0], padding[1], padding[2], padding[3]),
+                name="random", input_channels=groups * (rng.randint(2, 6) if "c" in dims else 1),
+                output_channels=groups * per_group, input_height=inputs[0], input_width=inputs[1],
+                output_height=outputs[0], output_width=outputs[1], kernel=(kernel[0], kernel[1]),
+                stride=(stride[0], stride[1]), padding=(padding[0], padding[1], padding[2], padding[3]),
                 groups=groups,
-            )
+            )  # fmt: skip
 
 
 def random_bits(rng: Random) -> Bits:

@@ -130,15 +130,9 @@ def test_clusters_that_scale_the_sums_of_channels(name: str, requantisers: int) 
 def test_groups_of_which_an_hwc_takes_a_part_of_the_channels(held: int) -> None:
     """A tile of I holds ``held`` channels of each of the two groups, of which an HWC computes with one at a time."""
     layer = Layer(
-        name="grouped",
-        input_channels=6,
-        output_channels=4,
-        input_height=5,
-        input_width=18,
-        kernel=3,
-        padding=1,
+        name="grouped", input_channels=6, output_channels=4, input_height=5, input_width=18, kernel=3, padding=1,
         groups=2,
-    )
+    )  # fmt: skip
     tiles = (Marker(("I",), TCDM), Marker(("O",), TCDM), Loop("c", held), Marker(("W",), TCDM))
     slices = (Loop("k", 2), Loop("c", 1), Loop("y", 2, over="hwc"))
     local = iter((2, 1, 16, 1, 1, 1, 1, 1))

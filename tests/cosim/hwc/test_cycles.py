@@ -72,17 +72,10 @@ def test_the_case_by_hand() -> None:
 
 def layer_of(kernel: int, stride: int, channels: int) -> Layer:
     return Layer(
-        name=f"kernel_{kernel}_{stride}",
-        input_channels=channels,
-        output_channels=32,
-        input_height=14,
-        input_width=14,
-        output_height=14 // stride,
-        output_width=14 // stride,
-        kernel=(kernel, kernel),
-        stride=(stride, stride),
-        padding=((kernel - 1) // 2,) * 4,
-    )
+        name=f"kernel_{kernel}_{stride}", input_channels=channels, output_channels=32, input_height=14,
+        input_width=14, output_height=14 // stride, output_width=14 // stride, kernel=kernel, stride=stride,
+        padding=(kernel - 1) // 2,
+    )  # fmt: skip
 
 
 def test_layers_of_many_tiles() -> None:

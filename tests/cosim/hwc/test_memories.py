@@ -36,16 +36,9 @@ HARDWARE = Hardware(
 def planned(name: str, *, outputs: int, channels: int, size: int, kernel: int = 1, at_a_time: int) -> Run:
     """A layer whose input and weights are one tile for ``at_a_time`` channels."""
     layer = Layer(
-        name=name,
-        input_channels=channels,
-        output_channels=outputs,
-        input_height=size,
-        input_width=size,
-        output_height=size,
-        output_width=size,
-        kernel=(kernel, kernel),
-        padding=(kernel // 2,) * 4,
-    )
+        name=name, input_channels=channels, output_channels=outputs, input_height=size, input_width=size,
+        output_height=size, output_width=size, kernel=kernel, padding=kernel // 2,
+    )  # fmt: skip
     steps = iter((at_a_time, 8, 1, 1, 1, 1, 2))  # for the loops of the order
     nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in HARDWARE.order or ())
     return prepare(compile_layer(Schedule(layer=layer, nest=nest, lanes=LANES), HARDWARE))

@@ -24,17 +24,9 @@ def layer(name: str, *, kernel: int, stride: int = 1, padding: int = 0, outputs:
     """A map of 15 rows of 14 outputs."""
     height, width = (extent * stride + kernel - 2 * padding for extent in (14, 13))
     return Layer(
-        name=name,
-        input_channels=24,
-        output_channels=outputs,
-        input_height=height,
-        input_width=width,
-        output_height=15,
-        output_width=14,
-        kernel=(kernel, kernel),
-        stride=(stride, stride),
-        padding=(padding,) * 4,
-    )
+        name=name, input_channels=24, output_channels=outputs, input_height=height, input_width=width,
+        output_height=15, output_width=14, kernel=kernel, stride=stride, padding=padding,
+    )  # fmt: skip
 
 
 def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, int]:

@@ -14,14 +14,9 @@ from tests.random.layers import order_from
 def test_a_slab_of_few_channels_waits_for_as_much_room_as_one_of_many() -> None:
     """The last tile of channels has two of three; a slab is claimed as a whole, so it has to fit as a whole."""
     layer = Layer(
-        name="few_channels",
-        input_channels=5,
-        output_channels=1,
-        input_height=6,
-        input_width=27,
-        kernel=3,
+        name="few_channels", input_channels=5, output_channels=1, input_height=6, input_width=27, kernel=3,
         padding=(0, 1, 0, 1),
-    )
+    )  # fmt: skip
     order = order_from("c m y x O k I m c y x l")
     steps = (3, 1, 3, 9, 1, 1, 1, 1, 4, 1)
     left = iter(steps)

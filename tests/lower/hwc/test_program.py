@@ -211,14 +211,9 @@ def test_marker_of_o_above_outputs_means_the_same_further_in() -> None:
 def test_groups_whose_channels_have_no_position_are_refused(groups: int) -> None:
     """Of 8 channels each, on positions of 8 bits: the gateware would begin again at the first channel."""
     layer = Layer(
-        name="many",
-        input_channels=8 * groups,
-        output_channels=groups,
-        input_height=2,
-        input_width=4,
-        kernel=1,
+        name="many", input_channels=8 * groups, output_channels=groups, input_height=2, input_width=4, kernel=1,
         groups=groups,
-    )
+    )  # fmt: skip
     hardware = hwc("fig8")
     steps = iter((1, 1, 4, 1, 1, 1, 1, 1))
     nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in hardware.order or ())

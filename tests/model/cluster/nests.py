@@ -109,16 +109,8 @@ def conv(
     """Of m, c, y and x; m and c over all groups."""
     outputs, inputs, rows, columns = sizes
     return Layer(
-        name="small",
-        op="depthwise_conv" if groups == inputs > 1 else "conv",
-        input_channels=inputs,
-        output_channels=outputs,
-        input_height=(rows - 1) * stride[0] + kernel[0] - padding[0] - padding[2],
-        input_width=(columns - 1) * stride[1] + kernel[1] - padding[1] - padding[3],
-        output_height=rows,
-        output_width=columns,
-        kernel=kernel,
-        stride=stride,
-        padding=padding,
-        groups=groups,
-    )
+        name="small", op="depthwise_conv" if groups == inputs > 1 else "conv", input_channels=inputs,
+        output_channels=outputs, input_height=(rows - 1) * stride[0] + kernel[0] - padding[0] - padding[2],
+        input_width=(columns - 1) * stride[1] + kernel[1] - padding[1] - padding[3], output_height=rows,
+        output_width=columns, kernel=kernel, stride=stride, padding=padding, groups=groups,
+    )  # fmt: skip

@@ -83,13 +83,11 @@ def layer_of_many_channels(rng: Random) -> Layer:
     kernel, stride = (rng.choice((1, 2, 3)), rng.choice((1, 2, 3))), (rng.choice((1, 1, 2)), rng.choice((1, 1, 2)))
     padding = tuple(rng.randint(0, kernel[side % 2] // 2) for side in range(4))
     inputs = [rng.randint(kernel[n], kernel[n] + 5) for n in range(2)]
-    outputs = [(inputs[n] + padding[n] + padding[n + 2] - kernel[n]) // stride[n] + 1 for n in range(2)]
     channels = rng.sample((rng.randint(30, 200), rng.randint(1, 4)), 2)
     groups = rng.choice((1, 1, 1, 2))
     return Layer(
         name="deep", input_channels=groups * channels[0], output_channels=groups * channels[1],
-        input_height=inputs[0], input_width=inputs[1], output_height=outputs[0], output_width=outputs[1],
-        kernel=kernel, stride=stride, padding=padding, groups=groups,
+        input_height=inputs[0], input_width=inputs[1], kernel=kernel, stride=stride, padding=padding, groups=groups,
     )  # fmt: skip
 
 

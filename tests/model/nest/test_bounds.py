@@ -22,15 +22,9 @@ from tests.oracles.nest_walk import touched_of, walk
 from tests.random.nests import cases, random_bits, random_layer
 
 CONV = Layer(
-    name="conv",
-    input_channels=64,
-    output_channels=128,
-    input_height=56,
-    input_width=56,
-    kernel=3,
-    stride=2,
+    name="conv", input_channels=64, output_channels=128, input_height=56, input_width=56, kernel=3, stride=2,
     padding=1,
-)
+)  # fmt: skip
 
 
 def test_compulsory_is_everything_once() -> None:
@@ -44,14 +38,9 @@ def test_compulsory_is_everything_once() -> None:
 
 def test_compulsory_leaves_out_what_nothing_needs() -> None:
     layer = Layer(
-        name="sparse",
-        input_channels=1,
-        output_channels=1,
-        input_height=7,
-        input_width=7,
-        kernel=(2, 1),
+        name="sparse", input_channels=1, output_channels=1, input_height=7, input_width=7, kernel=(2, 1),
         stride=(2, 3),
-    )
+    )  # fmt: skip
     assert compulsory(layer)["tcdm", "I", "read"].elements == 6 * 3  # rows 0..5, columns 0 3 6
 
 
@@ -83,8 +72,7 @@ def test_a_kernel_divides_by_the_root_of_its_reuse(
 ) -> None:
     layer = Layer(
         name="deep", input_channels=4096, output_channels=512, input_height=64 * stride[0] + kernel[0] - stride[0],
-        input_width=64 * stride[1] + kernel[1] - stride[1], output_height=64, output_width=64, kernel=kernel,
-        stride=stride,
+        input_width=64 * stride[1] + kernel[1] - stride[1], kernel=kernel, stride=stride,
     )  # fmt: skip
     limit = 4 * layer.macs / sqrt(reuse * 1024)
     assert 0.97 * limit <= communication_bound(layer, 1024) <= limit
@@ -104,15 +92,9 @@ def test_an_empty_buffer_is_refused() -> None:
 
 def test_a_layer_that_meets_only_padding() -> None:
     layer = Layer(
-        name="padded",
-        input_channels=1,
-        output_channels=1,
-        input_height=1,
-        input_width=1,
-        kernel=1,
-        stride=(2, 1),
+        name="padded", input_channels=1, output_channels=1, input_height=1, input_width=1, kernel=1, stride=(2, 1),
         padding=(1, 0, 0, 0),
-    )
+    )  # fmt: skip
     assert work_of(layer).weight == communication_bound(layer, 6) == 0
     assert bounds(layer, 6).largest == 1 + 1  # a weight and an output
 
@@ -202,11 +184,10 @@ def layer_with_channels(rng: Random) -> Layer:
         max(1, (outputs[n] - 1) * stride[n] + kernel[n] - padding[n] - padding[n + 2] + rng.randint(0, stride[n] - 1))
         for n in range(2)
     ]
-    height, width = ((inputs[n] + padding[n] + padding[n + 2] - kernel[n]) // stride[n] + 1 for n in range(2))
     return Layer(
         name="random", input_channels=groups * rng.randint(1, 20 // groups),
         output_channels=groups * rng.randint(1, 20 // groups), input_height=inputs[0], input_width=inputs[1],
-        output_height=height, output_width=width, kernel=kernel, stride=stride, padding=padding, groups=groups,
+        kernel=kernel, stride=stride, padding=padding, groups=groups,
     )  # fmt: skip
 
 

@@ -15,9 +15,8 @@ from tests.oracles.nest_walk import walk
 def line(channels: int) -> Layer:
     """Four columns, three taps, two outputs."""
     return Layer(
-        name="line", input_channels=channels, output_channels=1, input_height=1, input_width=4, output_height=1,
-        output_width=2, kernel=(1, 3),
-    )  # fmt: skip
+        name="line", input_channels=channels, output_channels=1, input_height=1, input_width=4, kernel=(1, 3)
+    )
 
 
 LINE = line(1)
@@ -87,14 +86,9 @@ def test_marker_is_literal_above_a_loop_without_reuse() -> None:
 
 def test_padding_is_never_fetched_but_reduces() -> None:
     layer = Layer(
-        name="padded",
-        input_channels=1,
-        output_channels=1,
-        input_height=1,
-        input_width=1,
-        kernel=(1, 3),
+        name="padded", input_channels=1, output_channels=1, input_height=1, input_width=1, kernel=(1, 3),
         padding=(0, 2, 0, 2),
-    )
+    )  # fmt: skip
     schedule = Schedule(layer=layer, nest=(Loop("l", 1), Loop("x", 1)))
     found = counted(schedule)
     assert found["I read"] == Access(3, 3, 3)  # the only pixel, once for each tap
@@ -104,14 +98,9 @@ def test_padding_is_never_fetched_but_reduces() -> None:
 
 def test_stride_two_rows_and_kernel_rows_never_meet() -> None:
     layer = Layer(
-        name="strided",
-        input_channels=1,
-        output_channels=1,
-        input_height=5,
-        input_width=1,
-        kernel=(3, 1),
+        name="strided", input_channels=1, output_channels=1, input_height=5, input_width=1, kernel=(3, 1),
         stride=(2, 1),
-    )
+    )  # fmt: skip
     by_row = Schedule(layer=layer, nest=(Loop("k", 1), Marker(("I",)), Loop("y", 1)))
     assert counted(by_row)["I read"].elements == 6
     by_tap = Schedule(layer=layer, nest=(Marker(("I",)), Loop("k", 1), Loop("y", 1)))

@@ -143,15 +143,9 @@ def test_allocation_counts_vectors_not_columns() -> None:
 
 def test_allocation_of_columns_with_gaps() -> None:
     layer = Layer(
-        name="gaps",
-        input_channels=1,
-        output_channels=1,
-        input_height=1,
-        input_width=20,
-        kernel=(1, 4),
-        stride=(1, 3),
-        padding=(0, 4, 0, 1),
-    )
+        name="gaps", input_channels=1, output_channels=1, input_height=1, input_width=20, kernel=(1, 4),
+        stride=(1, 3), padding=(0, 4, 0, 1),
+    )  # fmt: skip
     nest = (Loop("l", 2), Marker(("I",)), Loop("m", 1), Loop("x", 1), Loop("l", 1))
     # taps 0 1 touch columns -4 -3, -1 0, 2 3 .. 17 18, taps 2 3 touch -2 -1, 1 2, .. 16 17, 19 20: of both 13 exist
     assert predict(Schedule(layer=layer, nest=nest)).need.I == 13

@@ -131,16 +131,9 @@ def test_search_is_over_all_mappings(seed: int, reading: Reading) -> None:
 def test_depthwise_inputs_fill_the_memory(memory: int) -> None:
     """As many input channels as filters: in memories this small they are what decides how many."""
     layer = Layer(
-        name="depth",
-        op="depthwise_conv",
-        input_channels=12,
-        output_channels=12,
-        input_height=5,
-        input_width=6,
-        kernel=3,
-        padding=1,
-        groups=12,
-    )
+        name="depth", op="depthwise_conv", input_channels=12, output_channels=12, input_height=5, input_width=6,
+        kernel=3, padding=1, groups=12,
+    )  # fmt: skip
     npu = Npu(cores=1, memory=memory, burst=16)
     assert filters_a_core(layer, Mapping("OFM", "OS", 1, 2, 1), npu) == memory // 2 // 12
     compare(layer, npu, "exact")

@@ -34,16 +34,10 @@ def _layer(rng: np.random.Generator) -> Layer:
     kernel, stride = int(rng.choice([1, 3])), int(rng.integers(1, 4))
     out = int(rng.integers(1, 17))
     return Layer(
-        name="drawn",
-        input_channels=int(rng.integers(1, 17)),
-        output_channels=int(rng.integers(1, 33)),
-        input_height=(out - 1) * stride + kernel,
-        input_width=(out - 1) * stride + kernel,
-        output_height=out,
-        output_width=out,
-        kernel=(kernel, kernel),
-        stride=(stride, stride),
-    )
+        name="drawn", input_channels=int(rng.integers(1, 17)), output_channels=int(rng.integers(1, 33)),
+        input_height=(out - 1) * stride + kernel, input_width=(out - 1) * stride + kernel, output_height=out,
+        output_width=out, kernel=kernel, stride=stride,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(6))

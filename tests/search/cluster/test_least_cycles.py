@@ -60,15 +60,10 @@ def tiny(number: int) -> Layer:
         sizes[dim] = rng.randint(2, 4)
     kernel = rng.choice((1, 1, 2))
     return Layer(
-        name=f"tiny{number}",
-        input_channels=sizes["c"],
-        output_channels=sizes["m"],
-        input_height=sizes["y"] + kernel - 1,
-        input_width=sizes["x"] + kernel - 1,
-        output_height=sizes["y"],
-        output_width=sizes["x"],
-        kernel=(kernel, kernel),
-    )
+        name=f"tiny{number}", input_channels=sizes["c"], output_channels=sizes["m"],
+        input_height=sizes["y"] + kernel - 1, input_width=sizes["x"] + kernel - 1, output_height=sizes["y"],
+        output_width=sizes["x"], kernel=kernel,
+    )  # fmt: skip
 
 
 def every_schedule(layer: Layer, hardware: Hardware) -> Iterator[Schedule]:

@@ -25,16 +25,9 @@ from tests.random.nests import random_layer
 
 def layer(height: int, width: int) -> Layer:
     return Layer(
-        name="large",
-        input_channels=64,
-        output_channels=64,
-        input_height=height,
-        input_width=width,
-        output_height=height,
-        output_width=width,
-        kernel=3,
+        name="large", input_channels=64, output_channels=64, input_height=height, input_width=width, kernel=3,
         padding=1,
-    )
+    )  # fmt: skip
 
 
 def test_steps_of_an_axis() -> None:

@@ -48,15 +48,10 @@ def test_the_fastest_is_among_them(seed: int) -> None:
     rng = Random(seed)
     size, kernel = rng.randint(5, 16), rng.choice((1, 3))
     layer = Layer(
-        name="drawn",
-        input_channels=rng.randint(3, 40),
-        output_channels=rng.randint(8, 48),
-        input_height=size + kernel - 1,
-        input_width=size + kernel - 1,
-        output_height=size,
-        output_width=size,
-        kernel=(kernel, kernel),
-    )
+        name="drawn", input_channels=rng.randint(3, 40), output_channels=rng.randint(8, 48),
+        input_height=size + kernel - 1, input_width=size + kernel - 1, output_height=size, output_width=size,
+        kernel=kernel,
+    )  # fmt: skip
     asked: list[Schedule] = []
 
     def estimate(schedule: Schedule) -> float:

@@ -31,8 +31,6 @@ def layers() -> list[Layer]:
                 output_channels=4,
                 input_height=6,
                 input_width=7,
-                output_height=4,
-                output_width=5,
                 kernel=3,
             )
         )

@@ -20,14 +20,9 @@ def share_at_work(layer: Layer, lanes: Lanes) -> float:
 
 def layer_of(inputs: int, outputs: int, size: int, groups: int = 1) -> Layer:
     return Layer(
-        name="layer",
-        input_channels=inputs,
-        output_channels=outputs,
-        groups=groups,
-        input_height=size,
-        input_width=size,
-        kernel=1,
-    )
+        name="layer", input_channels=inputs, output_channels=outputs, groups=groups, input_height=size,
+        input_width=size, kernel=1,
+    )  # fmt: skip
 
 
 WIDE = layer_of(64, 64, 14)

@@ -236,14 +236,9 @@ def test_a_map_that_takes_too_long_is_refused() -> None:
 def test_a_kernel_loop_outside_y_carries_nothing_at_stride_2() -> None:
     """Rows 2y + k and 2y + k + 1 never meet: with I marked at k every row is fetched for each of its uses."""
     layer = Layer(
-        name="strided",
-        input_channels=1,
-        output_channels=1,
-        input_height=9,
-        input_width=1,
-        kernel=(3, 1),
+        name="strided", input_channels=1, output_channels=1, input_height=9, input_width=1, kernel=(3, 1),
         stride=(2, 1),
-    )
+    )  # fmt: skip
     (result,) = search(layer, [100], order=(Marker(("I",)), "k", "y"))
     assert result.counts["tcdm", "I", "read"].bytes == 12
     (result,) = search(layer, [100], order=(Marker(("I",)), "y", "k"))

@@ -82,8 +82,7 @@ def test_a_stride_beyond_the_step_of_the_kernel() -> None:
         size = [(one - 1) * step + taps for one, step, taps in zip(out, stride, kernel, strict=True)]
         layer = Layer(
             name=f"strided_{number}", input_channels=rng.randint(1, 5), output_channels=rng.randint(1, 6),
-            input_height=size[0], input_width=size[1], output_height=out[0], output_width=out[1], kernel=kernel,
-            stride=stride,
+            input_height=size[0], input_width=size[1], kernel=kernel, stride=stride,
         )  # fmt: skip
         levels = [{"name": "dram"}, {"name": "sram", "bytes": rng.choice((200, 900))}, {"name": "reg", "bytes": 60}]
         hierarchy = Hierarchy.from_data({"format": 1, "kind": "hierarchy", "name": "h", "levels": levels})

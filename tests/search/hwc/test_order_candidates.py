@@ -19,15 +19,10 @@ def layer_of(rng: Random, dims: tuple[str, ...], number: int) -> Layer:
     kernel = tuple(rng.randint(2, 3) if dim in dims else 1 for dim in "kl")
     outputs = [rng.randint(2, 6) if dim in dims else 1 for dim in "yx"]
     return Layer(
-        name=f"layer_{number}",
-        input_channels=rng.randint(2, 6) if "c" in dims else 1,
-        output_channels=rng.randint(2, 6) if "m" in dims else 1,
-        input_height=outputs[0] - 1 + kernel[0],
-        input_width=outputs[1] - 1 + kernel[1],
-        output_height=outputs[0],
-        output_width=outputs[1],
-        kernel=(kernel[0], kernel[1]),
-    )
+        name=f"layer_{number}", input_channels=rng.randint(2, 6) if "c" in dims else 1,
+        output_channels=rng.randint(2, 6) if "m" in dims else 1, input_height=outputs[0] - 1 + kernel[0],
+        input_width=outputs[1] - 1 + kernel[1], kernel=(kernel[0], kernel[1]),
+    )  # fmt: skip
 
 
 def brute_force(layers: list[Layer], size: int) -> int | None:

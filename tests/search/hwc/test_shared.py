@@ -35,8 +35,6 @@ def random_set(rng: Random) -> list[Layer]:
                 output_channels=rng.randint(2, 5) if "m" in dims else 1,
                 input_height=(outputs[0] - 1) * stride[0] + kernel[0],
                 input_width=(outputs[1] - 1) * stride[1] + kernel[1],
-                output_height=outputs[0],
-                output_width=outputs[1],
                 kernel=(kernel[0], kernel[1]),
                 stride=stride,
             )
@@ -170,9 +168,7 @@ def random_conv_set() -> list[Layer]:
     shared = {"kernel": (3, 2), "output_height": 5, "output_width": 6}
     return [
         Layer(name="a", input_channels=3, output_channels=4, input_height=7, input_width=7, **shared),
-        Layer(
-            name="b", input_channels=2, output_channels=5, input_height=11, input_width=12, stride=(2, 2), **shared
-        ),
+        Layer(name="b", input_channels=2, output_channels=5, input_height=11, input_width=12, stride=2, **shared),
     ]
 
 
@@ -200,22 +196,13 @@ def layer_at_the_edge(rng: Random, name: str) -> Layer:
         kernel, stride, size = rng.choice((1, 3, 3, 5)), rng.choice((1, 1, 2, 3)), rng.choice((1, 4, 9, 14))
         before, after = rng.randint(0, kernel), rng.randint(0, kernel)
         size = max(size, kernel - before - after)
-        axes.append((kernel, stride, size, before, after, (size + before + after - kernel) // stride + 1))
-    (k, stride_y, height, top, bottom, rows), (l, stride_x, width, left, right, columns) = axes  # noqa: E741
+        axes.append((kernel, stride, size, before, after))
+    (k, stride_y, height, top, bottom), (l, stride_x, width, left, right) = axes  # noqa: E741
     return Layer(
-        name=name,
-        op="depthwise_conv" if per_group == 1 else "conv",
-        input_channels=groups * per_group,
-        output_channels=groups * rng.randint(1, 3),
-        input_height=height,
-        input_width=width,
-        output_height=rows,
-        output_width=columns,
-        kernel=(k, l),
-        stride=(stride_y, stride_x),
-        padding=(top, left, bottom, right),
-        groups=groups,
-    )
+        name=name, op="depthwise_conv" if per_group == 1 else "conv", input_channels=groups * per_group,
+        output_channels=groups * rng.randint(1, 3), input_height=height, input_width=width, kernel=(k, l),
+        stride=(stride_y, stride_x), padding=(top, left, bottom, right), groups=groups,
+    )  # fmt: skip
 
 
 def check_at_the_edges(seed: int) -> None:
@@ -251,30 +238,17 @@ def test_more_layers_at_the_edges_of_what_runs(seed: int) -> None:
 def test_rows_that_the_lanes_cover_are_cut_too() -> None:
     """16 lanes along y and 14 rows: row by row a tile of fewer rows is kept, with one lane in use."""
     layer = Layer(
-        name="dw",
-        op="depthwise_conv",
-        input_channels=64,
-        output_channels=64,
-        input_height=14,
-        input_width=14,
-        kernel=3,
-        padding=1,
-        groups=64,
-    )
+        name="dw", op="depthwise_conv", input_channels=64, output_channels=64, input_height=14, input_width=14,
+        kernel=3, padding=1, groups=64,
+    )  # fmt: skip
     assert best_shared([layer], 2048, Lanes(y=16)).total_bytes == 2 * 64 * 14 * 14 + 9 * 64
 
 
 def test_outputs_that_see_padding_alone_need_no_inputs() -> None:
     layer = Layer(
-        name="pad",
-        input_channels=10,
-        output_channels=12,
-        input_height=1,
-        input_width=10,
-        kernel=(1, 3),
-        stride=(2, 1),
-        padding=(1, 0, 0, 0),
-    )
+        name="pad", input_channels=10, output_channels=12, input_height=1, input_width=10, kernel=(1, 3),
+        stride=(2, 1), padding=(1, 0, 0, 0),
+    )  # fmt: skip
     order = (Marker(("I", "W")), "y", "m", Marker(("O",)), "c", "k", "l")
     (found,) = search(layer, [1024], Hardware(name="x", lanes=Lanes(x=16)), order=order)
     assert (found.total_bytes, found.need.I) == (12 * 10 * 3 + 12 * 8, 0)

@@ -36,16 +36,9 @@ def small_layer(rng: Random, name: str = "small") -> Layer:
     size, stride = rng.randint(3, 5), rng.choice((1, 1, 2))
     across = (size - 1) * stride + kernel
     return Layer(
-        name=name,
-        input_channels=rng.choice((3, 8, 12)),
-        output_channels=rng.choice((8, 12)),
-        input_height=across,
-        input_width=across,
-        output_height=size,
-        output_width=size,
-        kernel=(kernel, kernel),
-        stride=(stride, stride),
-    )
+        name=name, input_channels=rng.choice((3, 8, 12)), output_channels=rng.choice((8, 12)), input_height=across,
+        input_width=across, kernel=kernel, stride=stride,
+    )  # fmt: skip
 
 
 def box_of(layer: Layer, text: str, steps: tuple[int, int, int]) -> tuple[float, float]:

@@ -31,15 +31,9 @@ def test_hwce_stripes() -> None:
 
 def test_hwce_does_not_fit_the_layers_that_the_paper_leaves_out() -> None:
     first = Layer(
-        name="alexnet_1",
-        input_channels=3,
-        output_channels=96,
-        input_height=224,
-        input_width=224,
-        kernel=11,
-        stride=4,
-        padding=2,
-    )
+        name="alexnet_1", input_channels=3, output_channels=96, input_height=224, input_width=224, kernel=11,
+        stride=4, padding=2,
+    )  # fmt: skip
     assert predict(hwce(first)).need.I == 11 * 224
     assert predict(hwce(first)).need_bytes.total > 1024
 
