@@ -7,14 +7,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from hwgen.api.machines import HardwareLike, called, hardware
+from hwgen.api.machines import HardwareLike, called, each_hardware, hardware
 from hwgen.api.models import default_cluster, tell_default
 from hwgen.api.networks import Network
 from hwgen.api.progress import steps
 from hwgen.api.results import Answer
 from hwgen.api.session import call
 from hwgen.api.sharing import sharing_of
-from hwgen.ir.document import InputError, written
+from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import View
@@ -226,12 +226,6 @@ def forecast(
     clusters : number of clusters, 2 to 16, that share a DRAM, and run an image each at the same time.
     """
     given = model.given if isinstance(model, Network) else model
-    if isinstance(hardware, str | PathLike | Mapping | Hardware):
-        machines: list[HardwareLike] = [hardware]
-    elif isinstance(hardware, Iterable):
-        machines = list(hardware)
-    else:
-        raise InputError(f"hardware: expected a built-in name, a file, its keys, or several, got {written(hardware)}")
     return ForecastRequest(
-        model=Path(given), machines=machines, resident=resident, mhz=mhz, clusters=clusters
+        model=Path(given), machines=each_hardware(hardware), resident=resident, mhz=mhz, clusters=clusters
     ).answer()

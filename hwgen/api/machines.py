@@ -1,6 +1,6 @@
 """Hardware and hierarchies: by the name of what is built in, by a file, or from code."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
 from typing import Any
 
@@ -10,7 +10,7 @@ from hwgen.ir.document import InputError, written
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 
-__all__ = ["HardwareLike", "HierarchyLike", "hardware", "read_hardware", "read_hierarchy"]
+__all__ = ["HardwareLike", "HierarchyLike", "called", "each_hardware", "hardware", "read_hardware", "read_hierarchy"]
 
 HardwareLike = str | PathLike[str] | Mapping[str, Any] | Hardware
 """What calls take as hardware: what `hardware` takes."""
@@ -45,6 +45,15 @@ def _where(name: object) -> str:
 def read_hardware(source: HardwareLike | None) -> Hardware | None:
     """The same where there may be none."""
     return None if source is None else hardware(source)
+
+
+def each_hardware(sources: HardwareLike | Iterable[HardwareLike]) -> list[HardwareLike]:
+    """One, or several, as a list; raises `InputError` for what is none."""
+    if isinstance(sources, str | PathLike | Mapping | Hardware):
+        return [sources]
+    if isinstance(sources, Iterable):
+        return list(sources)
+    raise InputError(f"hardware: expected a built-in name, a file, its keys, or several, got {written(sources)}")
 
 
 def called(source: HardwareLike) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "Hardware",
     "Order",
     "order_of",
+    "order_text",
     "save_hardware",
 ]
 
@@ -37,6 +38,13 @@ Order = tuple[Dim | Marker, ...]
 def order_of(schedule: Schedule) -> Order:
     """The loop order and marker places of a schedule."""
     return tuple(item if isinstance(item, Marker) else item.dim for item in schedule.nest)
+
+
+def order_text(order: Order | None) -> str | None:
+    """An order as one word, such as ``myx[O]c[I]k[W]lmyx``; None stays None."""
+    if order is None:
+        return None
+    return "".join(f"[{''.join(item.arrays)}]" if isinstance(item, Marker) else item for item in order)
 
 
 BLOCK_BYTES = 128

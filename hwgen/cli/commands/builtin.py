@@ -15,10 +15,9 @@ from hwgen.cli.console import Json, print_json, print_table, print_wrapped
 from hwgen.cli.jobs import hardware_names, hierarchy_names
 from hwgen.ir.builtin import builtin_names, builtin_path, builtin_schedules, named_file
 from hwgen.ir.document import InputError, load_yaml
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Hardware, order_text
 from hwgen.ir.layer_set import Totals
 from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel, load_hierarchy
-from hwgen.ir.schedule import Marker
 from hwgen.model.area.estimate import estimated_area
 from hwgen.readers.layer_sets import load_layer_set
 
@@ -147,7 +146,6 @@ def _size(level: MemoryLevel) -> str:
 
 
 def _row(one: Hardware) -> list[object]:
-    order = "".join(f"[{''.join(item.arrays)}]" if isinstance(item, Marker) else item for item in one.order or ())
     sizes = one.buffers or {}
     buffers = " + ".join(f"{array} {size_text(size)}" for array, size in sizes.items())
     cluster = one.cluster
@@ -160,7 +158,7 @@ def _row(one: Hardware) -> list[object]:
         1 if cluster is None else cluster.hwcs,
         "" if cluster is None else size_text(cluster.tcdm),
         dram,
-        order or "any",
+        order_text(one.order) or "any",
     ]
 
 

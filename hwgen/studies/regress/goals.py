@@ -8,7 +8,7 @@ from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 
 __all__ = ["BUSY", "GOALS", "KINDS", "NEAREST", "TRAFFIC_FIRST", "Goal", "Kind", "demanded", "goal_of", "verdict"]
 
-Kind = Literal["shared", "per-layer", "published", "hwce"]
+Kind = Literal["shared", "per-layer", "published", "hwce", "given"]
 KINDS: dict[Kind, str] = {
     "shared": "one HWC for all layers",
     "per-layer": "an HWC for each layer",

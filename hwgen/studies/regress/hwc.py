@@ -326,9 +326,10 @@ def build_rows(rows: Sequence[Row]) -> dict[str, Any]:
     parameters = rows[0].parameters
     text, ports = generated(parameters), parameters.ports
     cycles = sum(row.least_cycles for row in rows)
+    paces = {name: one for name, one in hwc_paces(parameters.lanes.product).items() if SIMULATORS[name].native}
     for depth, program in sorted(programs.items(), key=lambda item: item[0]):
         device = hwc_device(text, depth, (ports.I, ports.W, ports.O))
-        name = soonest(hwc_paces(parameters.lanes.product), [cycles]).simulator
+        name = soonest(paces, [cycles]).simulator
         if name == "verilator_profiled":
             build_profiled(text, rehearsal(program, REHEARSED_CYCLES))
         else:

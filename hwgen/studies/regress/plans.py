@@ -1,7 +1,7 @@
 """Which schedules run on which HWC: the configurations of a regression over a layer set."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,20 @@ from hwgen.studies.regress.published_nests import FIG8, hwce, hwce_stripe
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.kept import kept_text
 
-__all__ = ["Configuration", "Entry", "Plan", "make_plan"]
+__all__ = ["Configuration", "Entry", "GivenHwc", "Plan", "make_plan"]
+
+
+@dataclass(frozen=True)
+class GivenHwc:
+    """An HWC that is given, not found: ``label`` tells it from others, ``document`` is its hardware file as text."""
+
+    label: str
+    document: str
+
+    @property
+    def hardware(self) -> Hardware:
+        """The HWC."""
+        return Hardware.from_data(json.loads(self.document))
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,7 @@ class Configuration:
     the fewest cycles that traffic within this slack of the least allows. Then the lanes are the given ones, along x
     by default (None: of any shape), and the loop order is the given one (as `hwgen.search.hwc.canonical` writes them)
     or the best one. With ``room`` the memories of an HWC for one layer have what its schedule leaves of the budget,
-    without only what it needs.
+    without only what it needs. Of kind ``given`` is what runs on one HWC that is ``given``.
     """
 
     kind: Kind
@@ -53,6 +66,7 @@ class Configuration:
     room: bool = False
     slack: float | None = None
     multipliers: int = LANES
+    given: GivenHwc | None = None
 
     @classmethod
     def busy(cls, kind: Kind, budget: int, multipliers: int = LANES) -> "Configuration":
@@ -74,18 +88,29 @@ class Configuration:
         return goal_of(self.kind, self.budget, self.multipliers)
 
     @property
+    def engine(self) -> str:
+        """What tables call what it runs on: its kind, or the HWC that is given."""
+        return self.kind if self.given is None else f"hardware {self.given.label}"
+
+    @property
     def name(self) -> str:
         """Its name in results and tables."""
-        name = f"{self.kind} {self.budget}"
-        if self.multipliers != LANES:
-            name += f" {self.multipliers} multipliers"
-        if self.shape != "x16":
-            name += f" {self.shape}"
-        if self.order is not None:
-            name += f" {self.order}"
+        name = f"{self.engine} {self.budget}"
+        if self.given is None:
+            name += "".join(f" {part}" for part in self._differing)
         if self.slack is not None:
             name += " cycles" if self.slack == ANY_TRAFFIC else f" balanced {self.slack:g}"
         return name if self.utilisation is None else f"{name} at {self.utilisation:g}, {self.ratio:g}"
+
+    @property
+    def _differing(self) -> Iterator[str]:
+        """What is not as usual of an HWC that is found."""
+        if self.multipliers != LANES:
+            yield f"{self.multipliers} multipliers"
+        if self.shape != "x16":
+            yield self.shape
+        if self.order is not None:
+            yield self.order
 
     @property
     def shape(self) -> str:
@@ -179,6 +204,8 @@ def _made(layers: Sequence[Layer], configuration: Configuration) -> Plan:
             entries, left_out = _published(layers, budget)
         case "hwce":
             entries, left_out = _hwce(layers, budget)
+        case "given":
+            entries, left_out, balances = _given(layers, configuration)
     if configuration.room:
         own = Hardware(name="own", lanes=configuration.lanes, budget=budget)
         entries = [Entry(entry.schedule, entry.hardware or own) for entry in entries]
@@ -223,6 +250,24 @@ def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
     found = [results[0] for results in search_layers(layers, request, jobs=1)]
     balances = {layer.name: one.balance for layer, one in zip(layers, found, strict=True) if one.balance is not None}
     return [Entry(result.schedule, None) for result in found], balances
+
+
+def _given(layers: Sequence[Layer], wanted: Configuration) -> tuple[list[Entry], dict[str, str], dict[str, Balance]]:
+    assert wanted.given is not None
+    entries, left_out, balances = [], {}, {}
+    budget, own = wanted.budget, wanted.given.hardware
+    request = Request((budget,), own) if wanted.slack is None else BalancedRequest((budget,), own, slack=wanted.slack)
+    for layer in layers:
+        try:
+            ((found,),) = search_layers([layer], request, jobs=1)
+            compile_layer(found.schedule, own)
+        except InputError as error:
+            left_out[layer.name] = str(error)
+        else:
+            entries.append(Entry(found.schedule, own))
+            if found.balance is not None:
+                balances[layer.name] = found.balance
+    return entries, left_out, balances
 
 
 def _busy(layers: Sequence[Layer], wanted: Configuration, utilisation: float, most_hardware: int) -> list[Entry]:

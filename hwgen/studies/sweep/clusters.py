@@ -36,7 +36,7 @@ class ClusterConfiguration:
     hwc: Configuration
     cluster: Cluster
 
-    kind = "cluster"
+    kind = engine = "cluster"
 
     @property
     def budget(self) -> int:

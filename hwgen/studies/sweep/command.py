@@ -94,8 +94,8 @@ def sweep(
 ) -> int:
     """Schedules, RTL, cosimulation and synthesis over buffers, lanes and orders; goes on where it stopped.
 
-    Hardware and schedules are those of the fewest cycles within 1 % of the least traffic; on clusters, which are
-    given, those of the fewest cycles, as in schedule and cosim.
+    Hardware and schedules are those of the fewest cycles within 1 % of the least traffic; on HWCs and clusters that
+    are given those of the fewest cycles, as in schedule and cosim.
     With --depth-first the points are solutions within on-chip memories, their stacks run as pipelines.
     """
     require_folder(output)
@@ -124,8 +124,9 @@ def sweep(
             )  # fmt: skip
             return sweep_depth_first(asked, running, as_json=as_json)
         found = SweepRequest(
-            network=layer_set, hardware=hardware, buffer=buffers, lanes=lanes, objective=objective, slack=slack,
-            order=order, cluster=cluster, tcdm=tcdm, per_layer=per_layer, partial=partial, hwce=hwce,
+            network=layer_set, hardware=None if hardware is None else hardware.split(","), buffer=buffers,
+            lanes=lanes, objective=objective, slack=slack, order=order, cluster=cluster, tcdm=tcdm,
+            per_layer=per_layer, partial=partial, hwce=hwce,
             simulate=simulate, synthesise=synthesise, synthesis_seconds=synthesis_seconds, scale=scale or 1,
             seed=seed, running=running,
         ).answer()  # fmt: skip

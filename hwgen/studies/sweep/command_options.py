@@ -74,8 +74,8 @@ ObjectivesOption = Annotated[
     typer.Option(
         "--objective",
         metavar="OBJECTIVE[,...]",
-        help="cycles: the fewest, the default with --cluster; balanced: the fewest within the slack of the least "
-        "traffic, the default else; traffic: the least traffic.",
+        help="cycles: the fewest, the default with --cluster and --hardware; balanced: the fewest within the slack "
+        "of the least traffic, the default else; traffic: the least traffic.",
     ),
 ]
 SlacksOption = Annotated[
@@ -110,8 +110,9 @@ ClusterHardware = Annotated[
     str | None,
     typer.Option(
         "--hardware",
-        metavar="FILE",
-        help="With --cluster: banks, width to the DRAM and its timing.",
+        metavar="FILE[,FILE...]",
+        help="HWCs that the layers run on, each with its buffers, or with each --buffer where it leaves them free; "
+        "with --cluster one file: banks, width to the DRAM and its timing.",
         autocompletion=hardware_names,
     ),
 ]

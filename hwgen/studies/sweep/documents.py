@@ -39,6 +39,8 @@ def documents_of(
 
 def hardware_of(configuration: Configuration, rows: Iterable[Row]) -> Hardware:
     """What the rows of a configuration run on; without order and buffers where each has an HWC of its own."""
+    if configuration.given is not None:
+        return configuration.given.hardware
     shared = next((row.entry.hardware for row in rows if row.entry.hardware is not None), None)
     if configuration.kind == "shared" and shared is not None:
         return shared

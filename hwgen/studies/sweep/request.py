@@ -70,7 +70,7 @@ class Question:
         cluster = configuration.cluster if isinstance(configuration, ClusterConfiguration) else None
         return {
             "set": self.layer_set,
-            "configuration": configuration.kind,
+            "configuration": configuration.engine,
             "buffer_bytes": configuration.budget,
             "hwcs": None if cluster is None else cluster.hwcs,
             "tcdm_bytes": None if cluster is None else cluster.tcdm,
@@ -104,6 +104,7 @@ class Question:
     def provenance(self) -> dict[str, Any]:
         """What the results depend on besides the rows' own cells."""
         clusters = [one for one in self.configurations if isinstance(one, ClusterConfiguration)]
+        given = [one.given for one in self.configurations if isinstance(one, Configuration) and one.given is not None]
         packages = PACKAGES + (SYNTHESIS_PACKAGES if self.synthesise else ())
         return {
             "set": self.layer_set,
@@ -115,6 +116,7 @@ class Question:
             "layers_digest": self._layers_digest,
             "configurations": [one.name for one in self.configurations],
             "clusters": [one.hardware.as_data() for one in clusters],
+            "hardware": [one.hardware.as_data() for one in dict.fromkeys(given)],
             "size": "full" if self.scale == 1 else f"channels, rows and columns divided by {self.scale}",
             "scale": self.scale,
             "simulated": self.simulate,

@@ -9,7 +9,7 @@ from typing import Any
 
 from hwgen.api.arguments import Sizes, buffer_sizes, require_folder, sizes_text
 from hwgen.api.cosimulation import Checked
-from hwgen.api.machines import HardwareLike
+from hwgen.api.machines import HardwareLike, each_hardware
 from hwgen.api.networks import NetworkLike, covered, load
 from hwgen.api.results import Figure
 from hwgen.api.session import call
@@ -149,7 +149,7 @@ class SweepRequest:
     """The request of a sweep over HWCs or clusters; see `sweep`. `answer` checks it before anything is searched."""
 
     network: NetworkLike
-    hardware: HardwareLike | None = None
+    hardware: HardwareLike | Iterable[HardwareLike] | None = None
     buffer: Sizes | None = None
     lanes: Several | None = None
     objective: Several | None = None
@@ -177,15 +177,15 @@ class SweepRequest:
         return Swept(question, coverage, outcome, self.running.output, len(tables.rows))
 
     def _asked(self) -> tuple[Question, Coverage]:
-        if self.buffer is None:
-            raise InputError("--buffer: expected sizes such as 512 or 1KiB,4KiB (with --depth-first: --memory)")
-        sizes = buffer_sizes(sizes_text(self.buffer))
         wanted = configurations(
-            sizes, lanes=_text(self.lanes), objective=_text(self.objective), slack=_text(self.slack),
+            None if self.buffer is None else buffer_sizes(sizes_text(self.buffer)),
+            lanes=_text(self.lanes), objective=_text(self.objective), slack=_text(self.slack),
             order=_text(self.order), cluster=_text(self.cluster),
-            tcdm=None if self.tcdm is None else sizes_text(self.tcdm), hardware=self.hardware,
+            tcdm=None if self.tcdm is None else sizes_text(self.tcdm),
+            hardware=() if self.hardware is None else each_hardware(self.hardware),
             per_layer=self.per_layer, hwce=self.hwce,
         )  # fmt: skip
+        sizes = sorted({one.budget for one in wanted})
         coverage = _covered(self.network, partial=self.partial)
         name, own = set_name(self.network)
         question = Question(
@@ -225,9 +225,9 @@ def set_name(network: NetworkLike) -> tuple[str, bool]:
 
 def sweep(
     network: NetworkLike,
-    hardware: HardwareLike | None = None,
+    hardware: HardwareLike | Iterable[HardwareLike] | None = None,
     *,
-    buffer: Sizes,
+    buffer: Sizes | None = None,
     lanes: Several | None = None,
     objective: Several | None = None,
     slack: Several | None = None,
@@ -245,16 +245,19 @@ def sweep(
     """Schedule a network on hardware of several sizes and shapes, simulate each point in the RTL, and compare.
 
     Of each size of buffer, shape of lanes and loop order the points are one HWC for all layers; with ``per_layer``
-    one for each; with ``cluster`` clusters. A point that fails, or is not as predicted, is a row that says so.
+    one for each; with ``cluster`` clusters; with ``hardware`` alone HWCs that are given. A point that fails, or is
+    not as predicted, is a row that says so.
 
     Parameters
     ----------
     network : what `hwgen.load` takes, or layers.
-    hardware : with ``cluster``, the hardware whose banks, port to the DRAM and timing of the DRAM the clusters have.
-    buffer : bytes of the local buffers of an HWC: ``"1KiB"``, ``1024``, or a list of sizes.
+    hardware : an HWC, or several, that the layers run on, each with its own buffers; with ``cluster``, the hardware
+        whose banks, port to the DRAM and timing of the DRAM the clusters have.
+    buffer : bytes of the local buffers of an HWC: ``"1KiB"``, ``1024``, or a list of sizes. Hardware that fixes its
+        buffers takes none.
     lanes : shapes such as ``"m8x2"``; ``"auto"``: the one that suits the layers.
-    objective : ``"cycles"`` (the fewest, the default with ``cluster``; not of one HWC for all layers), ``"balanced"``
-        (the fewest within ``slack`` of the least traffic, the default else) or ``"traffic"``.
+    objective : ``"cycles"`` (the fewest, the default on hardware that is given; not of one HWC for all layers),
+        ``"balanced"`` (the fewest within ``slack`` of the least traffic, the default else) or ``"traffic"``.
     order : loop orders such as ``"MYX[O]C[I]k[W]lmyx"``; ``"best"``: the best one.
     cluster, tcdm : numbers of HWCs, and bytes of the memory that they share.
     partial : leave out layers that cannot be scheduled.

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cosim.simulator.registry import SIMULATORS
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.export.cached import generated
 from hwgen.ir.document import InputError
@@ -24,7 +25,7 @@ from hwgen.model.nest.one_level import predict
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.hwc.canonical import order_from_text
 from hwgen.studies.regress.goals import BUSY, GOALS
-from hwgen.studies.regress.hwc import rows_of
+from hwgen.studies.regress.hwc import build_rows, rows_of
 from hwgen.studies.regress.plans import Configuration, make_plan
 from hwgen.studies.regress.published_nests import PRINTED, hwce
 from hwgen.tools.kept import kept_text
@@ -194,6 +195,16 @@ def test_wrong_options_are_refused(run: Run, small: Path, tmp_path: Path) -> Non
     table = yaml.safe_load(small.read_text(encoding="utf-8"))
     small.write_text(yaml.safe_dump({**table, "layers": [ROWS[0], ROWS[0]]}), encoding="utf-8")
     assert run("regress", small, "-o", tmp_path / "out").status == 2
+
+
+def test_few_cycles_are_built_for_as_they_run(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows run under Verilator, however few their cycles: no other simulator is needed."""
+    built: list[str] = []
+    for name, simulator in SIMULATORS.items():
+        monkeypatch.setattr(type(simulator), "build", lambda *_, name=name: built.append(name))
+    rows = rows_of(make_plan(layers_of(small), Configuration("hwce", 1024), tmp_path))
+    assert build_rows(rows[:1]) == {}
+    assert built == ["verilator"]
 
 
 def test_the_hwce_cuts_into_stripes_what_it_cannot_hold(tmp_path: Path) -> None:

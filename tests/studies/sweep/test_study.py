@@ -20,6 +20,7 @@ LAYERS = [
 ]
 ASKED: dict[str, Any] = {"buffer": ["512", 1024], "per_layer": True, "lanes": "x16", "objective": "traffic",
                          "simulate": False, "jobs": 1}  # fmt: skip
+GIVEN: dict[str, Any] = {"lanes": None, "per_layer": False}
 
 pytestmark = pytest.mark.usefixtures("kernels_of_plans")
 
@@ -106,6 +107,13 @@ def test_a_point_that_is_not_as_predicted_is_named(swept: tuple[Swept, list[str]
             "--hardware: hwc: expected hardware with a cluster",
         ),
         ({"cluster": [2]}, "--per-layer: expected without --cluster"),
+        ({"hardware": "hwc"}, "--lanes: not with --hardware of an HWC, which has its own"),
+        ({"hardware": "hwc", "lanes": None}, "--per-layer: not with --hardware of an HWC, which has its own"),
+        ({**GIVEN, "hardware": "m4c4_1KiB"}, "--buffer: m4c4_1KiB has its own buffers: expected none"),
+        ({**GIVEN, "hardware": "cluster"}, "--hardware: cluster: a cluster: expected an HWC, or --cluster"),
+        ({**GIVEN, "hardware": ["hwc", "cluster"], "cluster": 2}, "--hardware: expected one with --cluster, got 2"),
+        ({**GIVEN, "buffer": None}, "--buffer: expected sizes such as 512 or 1KiB,4KiB, or --hardware"),
+        ({**GIVEN, "hardware": 3}, "hardware: expected a built-in name, a file, its keys, or several, got 3"),
         ({"network": "nonet"}, "nonet: expected a file or one of the built-in"),
         ({"network": [LAYERS[0], LAYERS[0]]}, "layers: a: the name is used twice"),
     ],
@@ -114,6 +122,54 @@ def test_what_cannot_be_swept_is_refused(wrong: dict[str, Any], message: str) ->
     asked = {"network": LAYERS, **ASKED, **wrong}
     with pytest.raises(hwgen.InputError, match=message):
         hwgen.sweep(**asked)
+
+
+def test_hardware_that_is_given_runs_what_schedule_finds_for_it(tmp_path: Path) -> None:
+    mine = {"name": "mine", "lanes": {"m": 2, "c": 2}, "budget": 600}
+    given = ["m4c4_1KiB", hwgen.hardware(mine)]
+    found = hwgen.sweep(LAYERS, given, simulate=False, jobs=1, output=tmp_path / "out")
+    wanted = [hwgen.schedule(LAYERS, one) for one in given]
+    assert [(row["layer"], row["bytes"], row["cycles"]) for row in found.rows()] == [
+        (row["layer"], row["bytes"], row["cycles"]) for one in wanted for row in one.rows()
+    ]
+    _, one, other, _ = found.rows()
+    assert (one["configuration"], one["buffer_bytes"], one["objective"]) == ("hardware m4c4_1KiB", 1024, "cycles")
+    assert str(other["configuration"]).startswith("hardware mine-")  # another file may have this name
+    assert (other["buffer_bytes"], other["lanes"]) == (600, "m2c2")
+    document = found.to_dict()
+    assert undocumented("sweep", document) == []
+    assert [one["name"] for one in document["provenance"]["hardware"]] == ["m4c4_1KiB", "mine"]
+    # The schedules run on the hardware beside them.
+    for row in found.rows():
+        file = tmp_path / "out" / str(row["schedule"])
+        assert hwgen.predict(file).cycles == row["cycles"]
+        beside = hwgen.hardware(next(file.parent.glob("*.hardware.yaml")))
+        assert beside.lanes == hwgen.hardware(given[row["lanes"] == "m2c2"]).lanes
+    again = hwgen.sweep(LAYERS, given, simulate=False, jobs=1, output=tmp_path / "out")
+    assert (dict(again.outcome.attempts), again.kept) == ({}, 4)
+
+
+def test_free_buffers_of_given_hardware_have_every_size() -> None:
+    found = hwgen.sweep(LAYERS[0], "hwc", buffer=[256, 512], objective=["traffic", "cycles"], simulate=False, jobs=1)
+    assert [(row["buffer_bytes"], row["objective"]) for row in found.rows()] == [
+        (256, "traffic"), (256, "cycles"), (512, "traffic"), (512, "cycles"),
+    ]  # fmt: skip
+    (least,) = hwgen.schedule(LAYERS[0], "hwc", buffer=256, objective="traffic").rows()
+    assert found.rows()[0]["bytes"] == least["bytes"]
+
+
+def test_a_layer_that_given_hardware_does_not_run_is_left_out() -> None:
+    order = ["m", "y", "x", {"buffer": "O"}, "c", {"buffer": ["I", "W"]}, "k", "l", "m", "y", "x"]
+    small = {"name": "small", "lanes": {"m": 2, "c": 2}, "buffers": {"I": 32, "W": 16, "O": 32}, "budget": 80,
+             "order": order}  # fmt: skip
+    wide = hwgen.Layer(name="wide", input_channels=4, output_channels=4, input_height=40, input_width=40, kernel=9)
+    found = hwgen.sweep([LAYERS[1], wide], small, simulate=False, jobs=1)
+    assert [(row["layer"], row["status"]) for row in found.rows()] == [("b", "predicted"), ("wide", "left out")]
+    assert found.passed
+    reason = "wide: W: no schedule fits: the smallest tile needs 36 bytes with lanes m2c2, hardware small has 16"
+    assert found.results[1]["reason"] == reason
+    with pytest.raises(hwgen.InputError, match=rf"^no feasible point: .*{reason}$"):
+        hwgen.sweep(wide, small, simulate=False, jobs=1)
 
 
 def test_names_of_networks_in_tables(tmp_path: Path) -> None:

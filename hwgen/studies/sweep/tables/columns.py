@@ -89,7 +89,7 @@ STATUS = {
     "failed": "could not be simulated or synthesised",
     "infeasible": "no HWC of this configuration runs the layers",
     "pending": "not finished when the table was written",
-    "left out": "not what this engine is made for",
+    "left out": "does not run on this engine",
 }
 
 
@@ -146,7 +146,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("set", "text", "", "the layer set", key=True),
     Column("layer", "text", "", "the layer's name", key=True),
     Column("configuration", "text", "", "one HWC for all layers (shared), one for each (per-layer), the HWCE's nest, "
-           "a cluster of HWCs made for each layer", key=True),
+           "a cluster of HWCs made for each layer; hardware NAME: an HWC that was given, not built-in with a digest",
+           key=True),
     Column("buffer_bytes", "integer", "bytes", "local buffers asked for: most bytes of I, W and O together, of "
            "each HWC", key=True),
     Column("hwcs", "integer", "", "HWCs of the cluster", key=True),
