@@ -98,6 +98,7 @@ def environment(simulator: Simulator) -> dict[str, str]:
     variables["PATH"] = os.pathsep.join(path)
     importable = [str(Path(__file__).resolve().parents[2]), variables.get("PYTHONPATH", "")]
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, importable))
+    variables["PYTHONSAFEPATH"] = "1"  # a `random.py` in the user's folder is no module of ours
     variables["COCOTB_REWRITE_ASSERTION_FILES"] = "none"  # pytest's rewriting of numpy costs more than a short run
     variables.pop("WAVES", None)
     variables.pop("GUI", None)

@@ -130,9 +130,9 @@ def attempt(step: Step, order: Order, starter: "Starter | None" = None) -> Recor
 
 
 def environment() -> dict[str, str]:
-    """Variables under which another Python finds this very package."""
+    """Variables under which another Python finds this very package, and no modules in the folder that it runs in."""
     paths = [str(Path(hwgen.__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONSAFEPATH": "1"}
 
 
 def _answer(step: Step, order: Order, starter: "Starter") -> Record:

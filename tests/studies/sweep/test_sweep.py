@@ -322,7 +322,7 @@ def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> Non
     refused(run(*slack, "nan"), "--traffic-slack: expected 0 to 10")
     refused(run(*slack, "0.1", "--objective", "traffic"), "--traffic-slack: expected with --objective balanced")
     cycles = (*sweep, "--buffers", "1KiB", "--objective", "cycles")
-    refused(run(*cycles), "--objective: cycles: expected with --cluster or --per-layer, not for one HWC for all")
+    refused(run(*cycles), "--objective: cycles: expected with --cluster, --hardware or --per-layer, not")
     refused(
         run(*cycles, "--per-layer", "--traffic-slack", "0.1"), "--traffic-slack: expected with --objective balanced"
     )
