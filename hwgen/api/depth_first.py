@@ -9,11 +9,15 @@ from typing import Any
 
 from hwgen.api.arguments import is_given
 from hwgen.api.machines import HardwareLike, called, hardware
+from hwgen.api.networks import NetworkLike, load
 from hwgen.api.results import Answer
 from hwgen.arch.dram import DramPort
 from hwgen.arch.pipeline import MoverParameters, PipelineParameters
 from hwgen.golden.network import RowData
+from hwgen.golden.phases import in_phases
 from hwgen.ir.document import InputError
+from hwgen.ir.excerpt import at_resolution
+from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
 from hwgen.lower.pipeline.images import layout_of
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -23,9 +27,11 @@ from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import stack_cost
 
 __all__ = [
+    "LARGEST_MEMORY",
     "MACS",
     "MOST_MACS",
     "StackPrediction",
+    "connected_network",
     "dram_port",
     "memory_size",
     "predict_stacks",
@@ -36,6 +42,8 @@ __all__ = [
 ]
 
 LARGEST_MEMORY = 1 << 40
+LARGEST = 1 << 14
+"""Pixels of a side of the input, at most."""
 MOST_MACS = 1 << 16
 """Multipliers of a pipeline, at most."""
 FRONT_FILE = "front.yaml"
@@ -195,3 +203,25 @@ def solution_among(
     else:
         names = list(sources) if isinstance(sources, list | tuple) else [sources]
     return solution_file(names, macs, unfit, dram=dram)
+
+
+def connected_network(source: NetworkLike, resolution: str | None, *, phases: bool) -> Network:
+    """The rows of a network, as `hwgen.load` takes one.
+
+    ``resolution``: at another size of its input; ``phases``: with transposed convolutions replaced.
+    """
+    size = None if resolution is None else _resolution(resolution)
+    network = load(source).table
+    if size is not None:
+        network = at_resolution(network, *size)
+    return in_phases(network) if phases else network
+
+
+def _resolution(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"([0-9]{1,6})x([0-9]{1,6})", text)
+    sides = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not all(1 <= side <= LARGEST for side in sides):
+        raise InputError(
+            f"--resolution: expected a size such as 1280x720, at most {LARGEST} a side, got {text[:40]!r}"
+        )
+    return sides

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from hwgen.cli.heartbeat import now, stage
+from hwgen.cli.heartbeat import is_quiet, now, stage
 from hwgen.ir.document import json_text
 
 __all__ = [
@@ -56,7 +56,7 @@ def note(line: str) -> None:
     if the work takes long, see `hwgen.cli.heartbeat`. An empty line: that work has ended."""
     now(printable(line))
     console = Console(stderr=True)
-    if console.is_terminal and line not in ("", _display.noted):
+    if console.is_terminal and not is_quiet() and line not in ("", _display.noted):
         _display.noted = line
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
 
@@ -71,7 +71,7 @@ def progress(total: int, what: str) -> Iterator[Any]:
     console = Console(stderr=True)
     share = TextColumn("{task.percentage:>3.0f} %")
     columns = (TextColumn("{task.description}"), BarColumn(), share, MofNCompleteColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    bar = Progress(*columns, console=console, transient=True, disable=is_quiet() or not console.is_terminal)
     with bar, stage(printable(what), total) as one:
         task = bar.add_task(what, total=total)
 

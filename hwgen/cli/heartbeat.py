@@ -10,7 +10,7 @@ from typing import TextIO
 
 from rich.console import Console
 
-__all__ = ["Stage", "now", "stage", "telling"]
+__all__ = ["Stage", "is_quiet", "now", "stage", "telling"]
 
 SECONDS = 10.0
 """Seconds from one line to the next."""
@@ -34,6 +34,7 @@ class _Doing:
 
     note: str = ""
     stages: list[Stage] = field(default_factory=list)
+    quiet: bool = False
 
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.note, *map(str, self.stages)))) or "working"
@@ -45,6 +46,11 @@ _doing = _Doing()
 def now(note: str) -> None:
     """The work is at what the note says, until the next one."""
     _doing.note = note
+
+
+def is_quiet() -> bool:
+    """Whether the command is to tell no progress."""
+    return _doing.quiet
 
 
 @contextmanager
@@ -60,9 +66,10 @@ def stage(what: str, total: float) -> Iterator[Stage]:
 
 @contextmanager
 def telling(*, quiet: bool) -> Iterator[None]:
-    """Within it a line every ten seconds says what the work is at: nothing on a terminal, which has bars, or if
-    ``quiet``."""
+    """Within it a line every ten seconds says what the work is at: none on a terminal, which has bars; if ``quiet``
+    neither lines nor bars."""
     now("")
+    _doing.quiet = quiet
     if quiet or sys.stderr is None or Console(stderr=True).is_terminal:
         yield
         return

@@ -202,9 +202,9 @@ class Network(Value):
             return
         many = node.operator.several_inputs
         if not (len(node.inputs) >= 2 if many else len(node.inputs) == 1):
-            raise ValueError(
-                f"layers: {node.name}: inputs: expected {'two or more' if many else 'one'} for {node.op}"
-            )
+            rows = "names of two or more rows" if many else "the name of one row"
+            where = f"layers: {node.name}: inputs"
+            raise ValueError(f"{where}: expected {rows}, or of the network's input, for {node.op}")
         shapes = []
         for producer in node.inputs:
             if producer not in seen:

@@ -161,7 +161,7 @@ BAD_ROWS = [
     (changed(op="deconv"), "c1: output_height: expected 17 for deconv, got 5"),
     (changed(name="../up"), "layers: ../up: name: expected letters, digits and any of _ . + -, got '../up'"),
     (changed(inputs=["nowhere"]), "c1: inputs: nowhere is not the input or an earlier layer"),
-    (changed(inputs=[]), "c1: inputs: expected one for conv"),
+    (changed(inputs=[]), "c1: inputs: expected the name of one row, or of the network's input, for conv"),
     (
         changed(input_channels=2, groups=2),
         "c1: inputs: input gives 4x9x10 (channels x height x width), expected 2x9x10",
@@ -190,7 +190,10 @@ BAD_FILES = [
     (network(CONV, CONV), "set.yaml: layers: c1: the name is used twice"),
     (network(CONV, colour=1), "set.yaml: colour: unknown key"),
     (network(CONV, kind="layer_list"), "set.yaml: layers: c1: inputs: expected none in a layer_list"),
-    (network(CONV, {**PLAIN, "name": "a", "op": "add"}), "set.yaml: layers: a: inputs: expected two or more for add"),
+    (
+        network(CONV, {**PLAIN, "name": "a", "op": "add"}),
+        "set.yaml: layers: a: inputs: expected names of two or more rows, or of the network's input, for add",
+    ),
     (
         network(
             CONV,

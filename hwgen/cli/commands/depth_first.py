@@ -1,28 +1,24 @@
 """``hwgen depth-first``: a network in depth-first stacks, with the front of on-chip memory against traffic."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hwgen.api.arguments import claim_folder
-from hwgen.api.depth_first import memory_size
+from hwgen.api.depth_first import connected_network, memory_size
 from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.jobs import set_names
-from hwgen.golden.phases import in_phases
 from hwgen.golden.tables import with_tables
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
-from hwgen.ir.excerpt import at_resolution
 from hwgen.ir.layer_set import Network
 from hwgen.ir.requantisation import RequantisationForm
 from hwgen.model.pipeline.cost import layer_by_layer
 from hwgen.model.pipeline.graph import Graph, Rules
-from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.pipeline.files import front_data, point_data, solution_data
 from hwgen.search.pipeline.front import FACTORS, POWERS_OF_TWO, Front, Point, best_within, search_front
 
-__all__ = ["connected_network", "depth_first"]
+__all__ = ["depth_first"]
 
 Name = Annotated[
     str,
@@ -67,8 +63,6 @@ Folder = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write front.yaml, or depth_first.yaml, here.")
 ]
 
-LARGEST = 1 << 14
-"""Pixels of a side of the input, at most."""
 FILES = {"depth_first_front": "front.yaml", "depth_first": "depth_first.yaml"}
 """What is written of each kind."""
 SHOWN = 24
@@ -123,15 +117,6 @@ def depth_first(
         _print_front(front)
 
 
-def connected_network(name: str, resolution: str | None, *, phases: bool) -> Network:
-    """A network by its file or built-in name: at another size of its input, with transposed convolutions replaced."""
-    size = None if resolution is None else _resolution(resolution)
-    network = load_layer_set(name)
-    if size is not None:
-        network = at_resolution(network, *size)
-    return in_phases(network) if phases else network
-
-
 def _clear_other(folder: Path, written: dict[str, Any]) -> None:
     """Remove the front, or the solution, of an earlier run from a folder, unless the solution is one of the front."""
     (kind,) = (kind for kind in FILES if kind != written["kind"])
@@ -154,16 +139,6 @@ def _is_of(solution: dict[str, Any], front: dict[str, Any]) -> bool:
     except (KeyError, TypeError):
         return False
     return named and wanted in points
-
-
-def _resolution(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"([0-9]{1,6})x([0-9]{1,6})", text)
-    sides = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not all(1 <= side <= LARGEST for side in sides):
-        raise InputError(
-            f"--resolution: expected a size such as 1280x720, at most {LARGEST} a side, got {text[:40]!r}"
-        )
-    return sides
 
 
 def _as_json(network: Network, front: Front, points: list[Point], file: Path | None) -> dict[str, Any]:

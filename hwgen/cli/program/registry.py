@@ -21,10 +21,7 @@ from hwgen.cli.program.interrupts import importing
 __all__ = ["COMMANDS", "Commands", "Entry", "callback_of"]
 
 Wide = Annotated[bool, typer.Option("--wide", help="Show all columns of a table, however narrow the terminal.")]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="No line of progress every ten seconds where standard error is no terminal."),
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 
 
 @dataclass(frozen=True)

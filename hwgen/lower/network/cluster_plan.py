@@ -230,7 +230,7 @@ def _require_one_cluster(hardware: Hardware) -> None:
         raise InputError(f"{where}: requantisation: expected scaled, as quantised networks need, got shift")
     for key in ("lanes", "order", "buffers"):
         if getattr(hardware, key) is None:
-            raise InputError(f"{where}: {key}: expected them given, all layers running on one cluster")
+            raise InputError(f"{where}: {key}: missing key: all layers of a network run on one cluster")
 
 
 # --- what the vector unit runs ---

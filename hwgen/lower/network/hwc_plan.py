@@ -71,7 +71,7 @@ def _require_one_hwc(hardware: Hardware) -> None:
         raise InputError(f"{where}: requantisation: expected scaled, as quantised networks need, got shift")
     for key in ("lanes", "order", "buffers"):
         if getattr(hardware, key) is None:
-            raise InputError(f"{where}: {key}: expected them given, all layers running on one HWC")
+            raise InputError(f"{where}: {key}: missing key: all layers of a network run on one HWC")
 
 
 def _planned(graph: Graph, node: Convolution | Product, name: str, hardware: Hardware) -> PlannedLayer:

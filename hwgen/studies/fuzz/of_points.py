@@ -34,10 +34,10 @@ def _sweep(case: Case, bench: Bench) -> None:
     cluster = ["--cluster", case["clustered"], *given(case, "clustered.tcdm")] if case["clustered"] else []
     how = given(case, "lanes", "buffer", "objective", "per_layer", "hwce")
     asked = ("sweep", SET, *how, *cluster, "--no-sim", "-j", 1, "-o", "swept")
-    swept = bench(*asked, telling=True, failing=True)
+    swept = bench(*asked, failing=True)
     if swept.refused:
         return
-    again = bench(*asked, telling=True, failing=True)
+    again = bench(*asked, failing=True)
     bench.same("rows that were kept", swept.json["results"], again.json["results"])
     for row in swept.json["results"]:
         if row["status"] == "predicted":

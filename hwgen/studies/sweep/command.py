@@ -1,15 +1,13 @@
 """``hwgen sweep``: the call of `hwgen.sweep`, on one machine or on a farm, and depth-first points."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
-from hwgen.api.arguments import is_given, require_folder
+from hwgen.api.arguments import require_folder
 from hwgen.cli.console import Json, print_json, printable
 from hwgen.cli.coverage import Partial
 from hwgen.ir.document import InputError
-from hwgen.studies.sweep.command_depth_first import depth_first_question, sweep_depth_first
 from hwgen.studies.sweep.command_options import (
     Attempts,
     Buffers,
@@ -46,10 +44,11 @@ from hwgen.studies.sweep.command_options import (
     WorkerLimit,
     place_of,
 )
-from hwgen.studies.sweep.command_tables import Lines, print_files, print_sweep
-from hwgen.studies.sweep.request import SYNTHESIS_SECONDS
+from hwgen.studies.sweep.command_tables import Lines, print_files, print_pipelines, print_sweep
+from hwgen.studies.sweep.depth_first.study import DepthFirstSweepRequest
+from hwgen.studies.sweep.request import SYNTHESIS_SECONDS, require_kind
 from hwgen.studies.sweep.running import Running
-from hwgen.studies.sweep.study import SweepRequest, set_name
+from hwgen.studies.sweep.study import SweepRequest, Swept
 
 __all__ = ["sweep"]
 
@@ -104,7 +103,7 @@ def sweep(
                  "--per-layer": per_layer, "--partial": partial, "--hwce": hwce, "--scale": scale}  # fmt: skip
     of_pipelines = {"--memory": memory, "--macs": macs, "--dram": dram, "--resolution": resolution,
                     "--phases": phases, "--stalls": stalls}  # fmt: skip
-    _require_none(of_layers if depth_first else of_pipelines, depth_first=depth_first)
+    require_kind(of_layers, of_pipelines, depth_first=depth_first)
     if synth_limit is not None and not synthesise:
         raise InputError("--synth-limit: expected with --synth")
     synthesis_seconds = SYNTHESIS_SECONDS if synth_limit is None else synth_limit
@@ -114,37 +113,35 @@ def sweep(
     running = Running(
         output=output, place=place, seconds=time_limit, attempts=attempts, tell=lines.tell, look=lines.look
     )
-    try:
-        if depth_first:
-            name, own_set = set_name(layer_set)
-            asked = depth_first_question(
-                layer_set, name, own_set=own_set, memory=memory, macs=macs, dram=dram, resolution=resolution,
-                phases=phases, stalls=stalls,
-                simulate=simulate, synthesise=synthesise, synthesis_seconds=synthesis_seconds, seed=seed,
-            )  # fmt: skip
-            return sweep_depth_first(asked, running, as_json=as_json)
-        found = SweepRequest(
+    request: SweepRequest | DepthFirstSweepRequest
+    if depth_first:
+        request = DepthFirstSweepRequest(
+            network=layer_set, memory=memory, macs=macs, dram=dram, resolution=resolution, phases=phases,
+            stalls=stalls, simulate=simulate, synthesise=synthesise, synthesis_seconds=synthesis_seconds,
+            seed=seed, running=running,
+        )  # fmt: skip
+    else:
+        request = SweepRequest(
             network=layer_set, hardware=None if hardware is None else hardware.split(","), buffer=buffers,
             lanes=lanes, objective=objective, slack=slack, order=order, cluster=cluster, tcdm=tcdm,
-            per_layer=per_layer, partial=partial, hwce=hwce,
-            simulate=simulate, synthesise=synthesise, synthesis_seconds=synthesis_seconds, scale=scale or 1,
-            seed=seed, running=running,
-        ).answer()  # fmt: skip
+            per_layer=per_layer, partial=partial, hwce=hwce, simulate=simulate, synthesise=synthesise,
+            synthesis_seconds=synthesis_seconds, scale=scale or 1, seed=seed, running=running,
+        )  # fmt: skip
+    try:
+        found = request.answer()
     finally:
         lines.clear()
     if as_json:
         print_json(found.document())
-    else:
+        return 0 if found.passed else 1
+    if isinstance(found, Swept):
         print_sweep(found.results, found.question.scale)
-        for line in found.failures:
-            typer.echo(printable(line))
+    else:
+        print_pipelines(found.results)
+    for line in found.failures:
+        typer.echo(printable(line))
+    if isinstance(found, Swept):
         print_files(output, "results", len(found.results), found.kept, "schedules")
+    else:
+        print_files(output, "pipelines", len(found.results), found.kept, "fronts.csv, solutions")
     return 0 if found.passed else 1
-
-
-def _require_none(options: Mapping[str, object], *, depth_first: bool) -> None:
-    """Refuse what is for points of the other kind."""
-    for option, value in options.items():
-        if is_given(value):
-            more = " (memory of each job of a farm: --job-memory)" if option == "--memory" else ""
-            raise InputError(f"{option}: expected {'without' if depth_first else 'with'} --depth-first{more}")

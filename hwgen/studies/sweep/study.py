@@ -1,31 +1,37 @@
 """``hwgen.sweep``: many points in hardware, HWCs or clusters, as a call; the command prints what it finds."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from hwgen.api.arguments import Sizes, buffer_sizes, require_folder, sizes_text
 from hwgen.api.cosimulation import Checked
 from hwgen.api.machines import HardwareLike, each_hardware
-from hwgen.api.networks import NetworkLike, covered, load
+from hwgen.api.networks import NetworkLike, covered
 from hwgen.api.results import Figure
 from hwgen.api.session import call
-from hwgen.ir.builtin import builtin_names
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.studies.sweep.configurations import configurations, curve_sizes
-from hwgen.studies.sweep.request import SYNTHESIS_SECONDS, Outcome, Question
+from hwgen.studies.sweep.depth_first.study import DepthFirstSweepRequest, DepthFirstSwept
+from hwgen.studies.sweep.report.derived import figure_of
+from hwgen.studies.sweep.report.results import SweepResults
+from hwgen.studies.sweep.request import (
+    SYNTHESIS_SECONDS,
+    Outcome,
+    Question,
+    Several,
+    require_kind,
+    set_name,
+    values_text,
+)
 from hwgen.studies.sweep.rows import Cells
 from hwgen.studies.sweep.run import Sweep
 from hwgen.studies.sweep.running import Running, local_place
 
 __all__ = ["SweepRequest", "Swept", "sweep"]
-
-Several = str | int | float | Iterable[str | int | float]
-"""One value of an option, or several: what the command line separates by commas."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -75,8 +81,9 @@ class Swept(Checked):
         return {
             "results": self.results,
             "curves": self.curves,
+            "areas": self.outcome.areas,
             "left_out": self.coverage.as_json(),
-            **outcome_data(self.outcome, self.question.provenance()),
+            **self.outcome.attempted(self.question.provenance()),
         }
 
     def rows(self) -> list[dict[str, object]]:
@@ -98,17 +105,11 @@ class Swept(Checked):
 
     def plot(self) -> Figure:
         """Bytes against buffers, with the bound and the optimum of the pure model; of clusters bytes at the DRAM."""
-        from hwgen.report.charts import images  # its libraries take a second
-        from hwgen.studies.sweep.report.charts import drawn_charts
-        from hwgen.studies.sweep.report.derived import derived
-        from hwgen.studies.sweep.report.results import SweepResults
-
-        found = derived(SweepResults(tuple(self.results), tuple(self.curves), (), (), {}, {}))
-        charts = drawn_charts(found)
-        drawn = next((charts[name] for name in ("traffic", "dram") if name in charts), None)
-        if drawn is None:
+        results = SweepResults(tuple(self.results), tuple(self.curves), (), (), {}, {})
+        found = figure_of(results, "traffic", "dram")
+        if found is None:
             raise InputError("plot: expected points of HWCs or clusters that are found")
-        return Figure.of(images(drawn.chart, drawn.tables, drawn.settings))
+        return found
 
 
 def _shown(row: Cells, *, files: bool) -> dict[str, object]:
@@ -132,15 +133,6 @@ def _shown(row: Cells, *, files: bool) -> dict[str, object]:
         "luts": row["luts"],
         "clock_mhz": row["clock_mhz"],
         **({"schedule": row["schedule"]} if files else {}),
-    }
-
-
-def outcome_data(outcome: Outcome, provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a document that say what was asked for, and attempted."""
-    return {
-        "provenance": dict(provenance),
-        "attempts": dict(outcome.attempts),
-        "attempts_after_failures": outcome.again,
     }
 
 
@@ -179,8 +171,8 @@ class SweepRequest:
     def _asked(self) -> tuple[Question, Coverage]:
         wanted = configurations(
             None if self.buffer is None else buffer_sizes(sizes_text(self.buffer)),
-            lanes=_text(self.lanes), objective=_text(self.objective), slack=_text(self.slack),
-            order=_text(self.order), cluster=_text(self.cluster),
+            lanes=values_text(self.lanes), objective=values_text(self.objective), slack=values_text(self.slack),
+            order=values_text(self.order), cluster=values_text(self.cluster),
             tcdm=None if self.tcdm is None else sizes_text(self.tcdm),
             hardware=() if self.hardware is None else each_hardware(self.hardware),
             per_layer=self.per_layer, hwce=self.hwce,
@@ -196,13 +188,6 @@ class SweepRequest:
         return question, coverage
 
 
-def _text(values: Several | None) -> str | None:
-    """Values as the command line has them."""
-    if values is None or isinstance(values, str):
-        return values
-    return f"{values}" if isinstance(values, int | float) else ",".join(map(str, values))
-
-
 def _covered(network: NetworkLike, *, partial: bool) -> Coverage:
     coverage = covered(network, partial=partial)
     names = [layer.name for layer in coverage.layers]
@@ -212,17 +197,7 @@ def _covered(network: NetworkLike, *, partial: bool) -> Coverage:
     return coverage
 
 
-def set_name(network: NetworkLike) -> tuple[str, bool]:
-    """The name of a network in tables, with the prefix of its layers, and whether others may have it, too.
-
-    A built-in name is one of a kind; that of a file, or of layers from code, is not.
-    """
-    name = fspath(network) if isinstance(network, str | PathLike) else load(network).given
-    builtin = name.partition(":")[0] in builtin_names("layersets") and not Path(name).is_file()
-    own = not builtin or load(name) != load(network)
-    return re.sub(r"\.(ya?ml|onnx|tflite)(?=:|$)", "", Path(name).name, flags=re.IGNORECASE), own
-
-
+@overload
 def sweep(
     network: NetworkLike,
     hardware: HardwareLike | Iterable[HardwareLike] | None = None,
@@ -236,17 +211,61 @@ def sweep(
     tcdm: Sizes | None = None,
     per_layer: bool = False,
     partial: bool = False,
+    depth_first: Literal[False] = False,
     simulate: bool = True,
     synth: bool = False,
     output: str | PathLike[str] | None = None,
     seed: int = 0,
     jobs: int | None = None,
-) -> Swept:
+) -> Swept: ...
+@overload
+def sweep(
+    network: NetworkLike,
+    *,
+    depth_first: Literal[True],
+    memory: Sizes,
+    macs: Several | None = None,
+    dram: HardwareLike | None = None,
+    resolution: str | None = None,
+    phases: bool = False,
+    stalls: bool = False,
+    simulate: bool = True,
+    synth: bool = False,
+    output: str | PathLike[str] | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+) -> DepthFirstSwept: ...
+def sweep(
+    network: NetworkLike,
+    hardware: HardwareLike | Iterable[HardwareLike] | None = None,
+    *,
+    buffer: Sizes | None = None,
+    lanes: Several | None = None,
+    objective: Several | None = None,
+    slack: Several | None = None,
+    order: Several | None = None,
+    cluster: Several | None = None,
+    tcdm: Sizes | None = None,
+    per_layer: bool = False,
+    partial: bool = False,
+    depth_first: bool = False,
+    memory: Sizes | None = None,
+    macs: Several | None = None,
+    dram: HardwareLike | None = None,
+    resolution: str | None = None,
+    phases: bool = False,
+    stalls: bool = False,
+    simulate: bool = True,
+    synth: bool = False,
+    output: str | PathLike[str] | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+) -> Swept | DepthFirstSwept:
     """Schedule a network on hardware of several sizes and shapes, simulate each point in the RTL, and compare.
 
     Of each size of buffer, shape of lanes and loop order the points are one HWC for all layers; with ``per_layer``
-    one for each; with ``cluster`` clusters; with ``hardware`` alone HWCs that are given. A point that fails, or is
-    not as predicted, is a row that says so.
+    one for each; with ``cluster`` clusters; with ``hardware`` alone HWCs that are given; with ``depth_first``
+    solutions within on-chip memories. A point that fails, or is not as predicted, is a row that says so.
 
     Parameters
     ----------
@@ -261,14 +280,32 @@ def sweep(
     order : loop orders such as ``"MYX[O]C[I]k[W]lmyx"``; ``"best"``: the best one.
     cluster, tcdm : numbers of HWCs, and bytes of the memory that they share.
     partial : leave out layers that cannot be scheduled.
+    depth_first : the points are those of ``memory``, on-chip bytes, and ``macs``, multipliers of each pipeline.
+    dram : depth-first, the cluster on whose DRAM the pipelines are; None: the harness serves their streams.
+    resolution, phases : depth-first, another size of the input such as ``"64x48"``; transposed convolutions replaced.
+    stalls : depth-first, streams stall at random.
     simulate : False: the model's figures alone.
     synth : area and clock of each point on an ECP5, too, in minutes each.
     output : folder for tables, schedules and finished points; the same call goes on from there.
     seed : of the random operands.
     jobs : processes at a time; None: as many as the machine has processors and memory for.
     """
+    require_kind(
+        {"--hardware": hardware, "--buffer": buffer, "--lanes": lanes, "--objective": objective,
+         "--traffic-slack": slack, "--order": order, "--cluster": cluster, "--tcdm": tcdm, "--per-layer": per_layer,
+         "--partial": partial},
+        {"--memory": memory, "--macs": macs, "--dram": dram, "--resolution": resolution, "--phases": phases,
+         "--stalls": stalls},
+        depth_first=depth_first,
+    )  # fmt: skip
+    running = Running(output=None if output is None else Path(output), place=local_place(jobs))
+    if depth_first:
+        return DepthFirstSweepRequest(
+            network=network, memory=memory, macs=values_text(macs), dram=dram, resolution=resolution, phases=phases,
+            stalls=stalls, simulate=simulate, synthesise=synth, seed=seed, running=running,
+        ).answer()  # fmt: skip
     return SweepRequest(
         network=network, hardware=hardware, buffer=buffer, lanes=lanes, objective=objective, slack=slack, order=order,
         cluster=cluster, tcdm=tcdm, per_layer=per_layer, partial=partial, simulate=simulate, synthesise=synth,
-        seed=seed, running=Running(output=None if output is None else Path(output), place=local_place(jobs)),
+        seed=seed, running=running,
     ).answer()  # fmt: skip

@@ -162,7 +162,7 @@ def test_bad_input(run: Run, tmp_path: Path, hardware: Path) -> None:
     nameless = saved(tmp_path, name="hardware")
     refused(run("run", model, "--hardware", nameless, "--seed", "1", *rest), "hwgen: hardware: requantisation")
     free = saved(tmp_path, requantisation="scaled", order=None)
-    refused(run("run", model, "--hardware", free, "--seed", "1", *rest), "order: expected them given")
+    refused(run("run", model, "--hardware", free, "--seed", "1", *rest), "order: missing key: all layers of")
     refused(run("run", model, "--hardware", "cluster", "--seed", "1", *rest), "requantisation: expected scaled")
     whole = saved(tmp_path, requantisation="scaled", cluster=CLUSTER)
     refused(run("run", model, "--hardware", whole, "--seed", "1", "--sim", "icarus", *rest), "--sim: expected")

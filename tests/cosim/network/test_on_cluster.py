@@ -195,5 +195,5 @@ def test_what_all_layers_share_is_given(tmp_path: Path, hardware: Hardware, key:
     rng = np.random.default_rng(11)
     quantised_model(rng, random_model(rng), tmp_path / "x.onnx")
     graph = read_quantised(tmp_path / "x.onnx")
-    with pytest.raises(InputError, match=f"^hardware m4c4_1KiB: {key}: expected them given"):
+    with pytest.raises(InputError, match=f"^hardware m4c4_1KiB: {key}: missing key: all layers of a network"):
         plan_cluster(graph, hardware.model_copy(update={key: None}))

@@ -106,5 +106,5 @@ def test_what_no_window_reads_may_be_cut_off_at_the_end(
 @pytest.mark.parametrize("key", ["lanes", "order", "buffers"])
 def test_what_all_layers_share_is_given(tmp_path: Path, hardware: Hardware, key: str) -> None:
     graph = convolved(tmp_path / "x.onnx", (1, 1), (1, 1))
-    with pytest.raises(InputError, match=f"^hardware m4c4_1KiB: {key}: expected them given"):
+    with pytest.raises(InputError, match=f"^hardware m4c4_1KiB: {key}: missing key: all layers of a network"):
         plan_network(graph, hardware.model_copy(update={key: None}))

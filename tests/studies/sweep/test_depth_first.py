@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import hwgen
 from hwgen.arch.dram import DramPort
 from hwgen.ir.document import InputError, dump_yaml
 from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
@@ -28,6 +29,7 @@ from hwgen.studies.sweep.tables.merge import Tables, known_tables
 from hwgen.studies.sweep.tables.pipelines import FRONTS, PIPELINES
 from hwgen.tools.toolchain import ToolError
 from tests.cli.command_line import Run, refused
+from tests.cli.json_keys import undocumented
 from tests.studies.engine.inline import open_inline
 
 TRIES: list[str] = []
@@ -112,6 +114,35 @@ def test_stacks_are_measured_and_equal(
 
 
 @pytest.mark.nightly
+def test_a_script_sweeps_as_the_command_does(run: Run, network: Network, least: int, tmp_path: Path) -> None:
+    """By the model alone: the same rows, the same document, the same folder to go on from."""
+    (tmp_path / "block.yaml").write_text(dump_yaml(network.as_data()), encoding="utf-8")
+    out = tmp_path / "out"
+    options = ("--depth-first", "--memory", f"{least},{2 * least}", "--macs", "8,16", "--no-sim")
+    answer = run("sweep", tmp_path / "block.yaml", *options, "-o", out, "--json", "--quiet")
+    assert (answer.status, answer.err) == (0, "")
+    found = hwgen.sweep(
+        tmp_path / "block.yaml", depth_first=True, memory=[least, 2 * least], macs=[8, 16], simulate=False,
+        output=out, jobs=1,
+    )  # fmt: skip
+    assert dict(found.outcome.attempts) == {}
+    assert found.to_dict() | {"attempts": None} == answer.json | {"attempts": None}
+    assert undocumented("sweep", found.to_dict()) == []
+    assert (found.passed, found.difference) == (True, None)
+    assert repr(found) == f"<Sweep of {len(found.rows())} stacks: by the model alone>"
+    assert {(row["memory_bytes"], row["multipliers"]) for row in found.rows()} == {
+        (memory, macs) for memory in (least, 2 * least) for macs in (8, 16)
+    }
+    for row, full in zip(found.rows(), found.results, strict=True):
+        assert (row["bytes"], row["cycles"]) == (full["total_bytes_predicted"], full["cycles_predicted"])
+        assert (out / str(row["solution"])).is_file()
+    assert "front" in found.plot().svg
+    code = hwgen.sweep(hwgen.load(tmp_path / "block.yaml"), depth_first=True, memory=least, macs=8, simulate=False)
+    assert [row["cycles"] for row in code.rows()] == [
+        row["cycles"] for row in found.rows() if (row["memory_bytes"], row["multipliers"]) == (least, 8)
+    ]
+
+
 def test_stacks_on_a_dram_are_measured_and_equal(network: Network, least: int, tmp_path: Path) -> None:
     port = DramPort(64, Dram(latency=20, block_cycles=17, miss_cycles=24))
     question = DepthFirstQuestion(network, "block", (least,), (8,), port=port)
@@ -243,6 +274,10 @@ def test_bad_input_is_one_line(run: Run, network: Network, least: int, tmp_path:
     refused(run(*sweep, "--memory", "much"), "--memory: expected sizes such as")
     refused(run(*sized, "--macs", "8,none"), "--macs: expected numbers such as 64 or 64,128")
     refused(run(*sized, "--macs", "0"), "--macs: expected numbers")
+    with pytest.raises(InputError, match=r"^--lanes: expected without --depth-first$"):
+        hwgen.sweep("srgan", depth_first=True, memory=4096, lanes="x16")  # type: ignore[call-overload]
+    with pytest.raises(InputError, match=r"^--memory: expected with --depth-first "):
+        hwgen.sweep("srgan", buffer=512, memory=4096)  # type: ignore[call-overload]
     refused(run(*sized, "--dram", "hwc"), "--dram: expected the hardware of a cluster, got hwc")
     refused(run(*sized, "--resolution", "big"), "--resolution: expected a size such as 1280x720")
     for option in (("--buffer", "1KiB"), ("--lanes", "x16"), ("--objective", "traffic"), ("--order", "best"),

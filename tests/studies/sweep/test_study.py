@@ -9,9 +9,9 @@ import pytest
 import hwgen
 from hwgen.ir.schedule import load_schedule
 from hwgen.model.nest.one_level import predict
-from hwgen.studies.sweep.request import Outcome
+from hwgen.studies.sweep.request import Outcome, set_name
 from hwgen.studies.sweep.running import Running, local_place
-from hwgen.studies.sweep.study import SweepRequest, Swept, set_name
+from hwgen.studies.sweep.study import SweepRequest, Swept
 from tests.cli.json_keys import undocumented
 
 LAYERS = [

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hwgen.api.results import Figure
 from hwgen.ir.counts import directions_at
 from hwgen.ir.lanes import Lanes
 from hwgen.studies.sweep.report.results import SweepResults
@@ -51,6 +52,16 @@ def derived(results: SweepResults) -> SweepResults:
     )  # fmt: skip
     fronts = tuple({**row, "network": networks.get(_key(row, NETWORK))} for row in results.fronts)
     return replace(results, rows=tuple(_rows(results.rows)), pipelines=stacks, fronts=fronts)
+
+
+def figure_of(results: SweepResults, *names: str) -> Figure | None:
+    """The first chart of some names that there is of results, as a figure; None where there is none."""
+    from hwgen.report.charts import images  # its libraries take a second
+    from hwgen.studies.sweep.report.charts import drawn_charts
+
+    charts = drawn_charts(derived(results))
+    drawn = next((charts[name] for name in names if name in charts), None)
+    return None if drawn is None else Figure.of(images(drawn.chart, drawn.tables, drawn.settings))
 
 
 def runs_of(results: SweepResults) -> list[dict[str, Any]]:
