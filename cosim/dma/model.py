@@ -9,8 +9,7 @@ from cosim.simulator.harness import SimulatedHarness
 from cosim.simulator.registry import loaded
 from hwgen.arch.bus import ID_BITS
 from hwgen.arch.dma import DmaParameters
-from hwgen.export.cached import kept_verilog
-from hwgen.export.conversion import converted
+from hwgen.export.conversion import converted, kept
 from hwgen.gateware.dma.dma import Dma
 
 __all__ = ["DRAM_LOG2", "TCDM_LOG2", "SimulatedDma", "designs", "dma_device", "load_model"]
@@ -116,7 +115,7 @@ class SimulatedDma:
 
 def designs(parameters: DmaParameters) -> dict[str, str]:
     """The Verilog of a DMA and of its wrapper, by name of the file."""
-    text = kept_verilog(["dma", asdict(parameters)], lambda: converted(Dma(parameters), "dma"))
+    text = kept(["dma", asdict(parameters)], lambda: converted(Dma(parameters), "dma"))
     return {"dma.v": text, "dma_flat.v": wrapper(parameters)}
 
 

@@ -11,8 +11,7 @@ from hwgen.arch.latency import DRAM_QUEUE
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.pipeline.maps import StreamPort, stream_ports
 from hwgen.arch.pipeline.movers import id_bits
-from hwgen.export.cached import kept_verilog
-from hwgen.export.conversion import converted
+from hwgen.export.conversion import converted, kept
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.pipeline.pipeline import Pipeline
 from hwgen.tools.toolchain import Simulator
@@ -193,4 +192,4 @@ class PipelineBuild:
 
 def _design(parameters: PipelineParameters, name: str) -> str:
     """Verilog of one pipeline; its modules are named after ``name``."""
-    return kept_verilog([name, repr(parameters)], lambda: converted(Pipeline(parameters), name))
+    return kept([name, repr(parameters)], lambda: converted(Pipeline(parameters), name))

@@ -13,10 +13,10 @@ from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.registers.vector import vector_registers
-from hwgen.export.conversion import MemoryArray, converted, memories_of
+from hwgen.export.conversion import converted
 from hwgen.export.driver.files import driver_files
 from hwgen.export.example.system import front_end_files
-from hwgen.export.hwc import DIGEST, digest, hwc_memories, verilog
+from hwgen.export.hwc import DIGEST, digest, verilog
 from hwgen.export.joined import FrontEnd, Instance, Port, joined, outer_ports, ports_of
 from hwgen.export.manifest import core_file, waivers
 from hwgen.export.registers.files import register_files
@@ -25,7 +25,7 @@ from hwgen.gateware.cluster.cluster import ClusterCore
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
 from hwgen.ir.document import json_text
 
-__all__ = ["cluster_digest", "cluster_files_of", "cluster_memories", "cluster_ports", "cluster_verilog"]
+__all__ = ["cluster_digest", "cluster_files_of", "cluster_ports", "cluster_verilog"]
 
 
 @lru_cache(maxsize=8)
@@ -53,13 +53,6 @@ def _front_end(parameters: ClusterParameters) -> FrontEnd:
     """The module ``cluster_axi_lite``, which joins the modules that `cluster_verilog` has."""
     core, tcdm = ClusterCore(parameters), TcdmBanks(parameters.tcdm)
     return FrontEnd("cluster", _core_and_memory(core, tcdm), _inside(ports_of(core)))
-
-
-def cluster_memories(parameters: ClusterParameters) -> tuple[MemoryArray, ...]:
-    """Every memory array of a cluster; those of an HWC are in it for each HWC."""
-    core = memories_of(ClusterCore(parameters), "cluster_core")
-    banks = memories_of(TcdmBanks(parameters.tcdm), "cluster_tcdm")
-    return (*core, *banks, *(array for _ in range(parameters.hwcs) for array in hwc_memories(parameters.hwc)))
 
 
 def cluster_files_of(

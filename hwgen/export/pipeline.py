@@ -9,7 +9,7 @@ from functools import lru_cache
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.arch.registers.pipeline import PIPELINE_IDENTITY, pipeline_registers
-from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
+from hwgen.export.conversion import MemoryArray, converted, kept_memories, tool_versions
 from hwgen.export.driver.files import driver_files
 from hwgen.export.example.system import front_end_files
 from hwgen.export.joined import FrontEnd, ports_of
@@ -44,7 +44,7 @@ def pipeline_digest(parameters: PipelineParameters) -> str:
 @lru_cache(maxsize=32)
 def pipeline_memories(parameters: PipelineParameters) -> tuple[MemoryArray, ...]:
     """Every memory array of a pipeline."""
-    return memories_of(Pipeline(parameters), "pipeline")
+    return kept_memories(repr(parameters), lambda: Pipeline(parameters), "pipeline")
 
 
 def pipeline_storage(parameters: PipelineParameters) -> dict[str, dict[str, int]]:

@@ -43,7 +43,7 @@ __all__ = [
 
 ROOMS = {
     "builds": "simulators of HWCs, DMAs, clusters and pipelines",
-    "verilog": "generated Verilog",
+    "verilog": "generated Verilog, its memories and files of its registers",
     "plans": "schedules of sweeps",
     "synthesis": "areas and clocks",
     "runtime": "Verilator's runtime, compiled",

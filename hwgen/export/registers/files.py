@@ -1,8 +1,11 @@
 """Files that describe a register bank to software and to other tools: SystemRDL and JSON; all else from SystemRDL."""
 
+import json
+
 from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.registers.bank import Access, Bank, Field
 from hwgen.arch.registers.errors import ErrorCode
+from hwgen.export.conversion import kept
 from hwgen.ir.document import json_text
 
 __all__ = ["register_files", "system_rdl"]
@@ -55,12 +58,15 @@ def _type_name(bank: Bank) -> str:
 
 def register_files(bank: Bank) -> dict[str, str]:
     """The register map as JSON, SystemRDL, C headers, manual in Markdown and IP-XACT component, by file name."""
-    from hwgen.export.registers.peakrdl import (
-        exported_files,  # takes long to import, and most who import this write no files
-    )
-
     name, text = f"{bank.name}_registers", system_rdl(bank)
-    return {f"{name}.json": _listed(bank), f"{name}.rdl": text, **exported_files(bank.name, text)}
+
+    def exported() -> str:
+        from hwgen.export.registers.peakrdl import exported_files  # takes long to import
+
+        return json_text(exported_files(bank.name, text))
+
+    more: dict[str, str] = json.loads(kept(["registers", text], exported, suffix=".json"))
+    return {f"{name}.json": _listed(bank), f"{name}.rdl": text, **more}
 
 
 def _listed(bank: Bank) -> str:
