@@ -17,6 +17,7 @@ from hwgen.arch.lanes import (
     requantisers,
     scaling,
     spreads,
+    vectors_apart,
 )
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, MOST_IN_FLIGHT
 from hwgen.arch.parameter_error import ParameterError
@@ -358,6 +359,16 @@ class HwcParameters:
     def capture(self) -> int:
         """Cycles from asking the output memory for a vector to having it."""
         return capture(self.lanes)
+
+    @property
+    def vectors_apart(self) -> int:
+        """Cycles from asking for a vector that is drained to asking for the next one, at the least."""
+        return vectors_apart(self.lanes)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the next vector may be asked for before the one before it has come."""
+        return self.vectors_apart <= self.capture
 
     @property
     def requantisers(self) -> int:

@@ -1,7 +1,16 @@
 """What lanes need: units of memory, stages of the datapath, outputs in a cycle."""
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, CAPTURE, FEWER_WORDS_AHEAD, SCALING, SPREAD, TREE
+from hwgen.arch.latency import (
+    ACCESSES_BESIDE,
+    ACCESSES_IN_FLIGHT,
+    CAPTURE,
+    FEWER_WORDS_AHEAD,
+    ROW_ADDRESS,
+    SCALING,
+    SPREAD,
+    TREE,
+)
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.weights import WeightLines
 from hwgen.ir.hardware import MULTIPLIERS
@@ -20,6 +29,7 @@ __all__ = [
     "scaling",
     "spreads",
     "tree_levels",
+    "vectors_apart",
 ]
 
 LANES = MULTIPLIERS
@@ -69,6 +79,16 @@ def input_words_ahead(lanes: Lanes, in_flight: int = ACCESSES_IN_FLIGHT) -> int:
 def capture(lanes: Lanes) -> int:
     """Cycles from asking the output memory for a vector to having it: the stages of the datapath."""
     return CAPTURE + TREE * tree_levels(lanes) + SPREAD * spreads(lanes)
+
+
+def vectors_apart(lanes: Lanes) -> int:
+    """Cycles from asking the output memory for a vector that is drained to asking for the next one, at the least.
+
+    No vector takes longer to store than a cycle for each of its sums, of which it has at least a word's outputs, and
+    the address of its row is there by then: so the next one may be under way already when it comes. Where it comes
+    sooner than that, the next one is asked for when it has come.
+    """
+    return min(max(ROW_ADDRESS, WORD_BYTES, lanes.sums), capture(lanes) + 1)
 
 
 def spreads(lanes: Lanes) -> bool:

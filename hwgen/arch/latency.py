@@ -37,6 +37,7 @@ __all__ = [
     "MOST_IN_FLIGHT",
     "MOST_WORDS_AHEAD",
     "NEXT_BIASES",
+    "NEXT_VECTOR",
     "OUTPUT_ROOM",
     "PIPELINE_SCALING",
     "POOL_REGISTERS",
@@ -165,6 +166,9 @@ FIRST_VECTOR = 4
 NEXT_BIASES = 1
 """Cycles from where a vector has come until the biases that the next one needs can be requested: `hwc.output.drain`
 has moved to that vector."""
+NEXT_VECTOR = 2
+"""Cycles from where a vector has come until the one two after it may be asked for: `hwc.output.drain` has moved, and
+its walk a cycle later."""
 
 # --- the DMA ---
 

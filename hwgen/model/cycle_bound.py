@@ -6,7 +6,8 @@ from math import prod
 from hwgen.arch.bus import WORD_BYTES, beat_bytes
 from hwgen.arch.descriptor import PACKED_WORDS
 from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram
-from hwgen.arch.lanes import capture
+from hwgen.arch.lanes import capture, vectors_apart
+from hwgen.arch.latency import NEXT_VECTOR
 from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
@@ -53,14 +54,15 @@ def least_iterations(layer: Layer, lanes: Lanes) -> int:
 
 
 def least_busy(layer: Layer, lanes: Lanes) -> int:
-    """Cycles of one HWC, at the least: one for each iteration, and as many as there are stages for each vector.
+    """Cycles of one HWC, at the least: one for each iteration, and some for each vector of outputs.
 
-    A vector of outputs is asked for when the one before it has come through all stages of the datapath
-    (`hwgen.arch.lanes.capture`), so that short reductions wait for it.
+    A vector is asked for as many cycles after the one before it as `hwgen.arch.lanes.vectors_apart` has, and when the
+    one two before it has come through all stages of the datapath, so that short reductions wait for it.
     """
     along = _lane_vectors(layer, lanes)
     vectors = layer.groups * prod(along[dim] for dim in (IMAGE, *OUTPUT_DIMS))
-    return max(least_iterations(layer, lanes), (capture(lanes) + 1) * vectors)
+    of_two = capture(lanes) + 1 + NEXT_VECTOR
+    return max(least_iterations(layer, lanes), vectors_apart(lanes) * vectors, of_two * vectors // 2)
 
 
 def _lane_vectors(layer: Layer, lanes: Lanes) -> dict[Dim, int]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.lanes import capture, datapath, requantisers, scaling
+from hwgen.arch.lanes import capture, datapath, requantisers, scaling, vectors_apart
 from hwgen.arch.latency import WORDS_AHEAD
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights import WeightLines
@@ -198,6 +198,7 @@ class Timed:
             record_words=record_bytes(self._requantisation) // WORD_BYTES,
             scaling=scaling(self._requantisation),
             capture=capture(datapath(self._lanes, self._bits.I)),
+            apart=vectors_apart(datapath(self._lanes, self._bits.I)),
             words_ahead=self._words_ahead,
             spills=spills,
             resumes=False,

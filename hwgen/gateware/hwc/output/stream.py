@@ -1,6 +1,6 @@
 """The output's stream: loads the partial sums of tiles that resume; drains tiles as partial sums or final outputs."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -27,8 +27,9 @@ class OutputStream(wiring.Component):
     store of those that are kept. Where the reduction of a tile began in an earlier execution, its partial sums are
     loaded, ahead of the drain as far as the memory has room: they are needed sooner, and so go first.
 
-    A vector is asked for while the one before is still being written. If it comes too early, because the port stalls,
-    it is asked for again.
+    A vector is asked for while the one before is still being written, or, where the datapath has more stages than a
+    vector takes cycles to be written, is still on its way. If it comes too early, because the port stalls, it is
+    asked for again.
 
     Parameters
     ----------
@@ -140,12 +141,13 @@ class OutputStream(wiring.Component):
         self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal, wants_load: Value, keeps: Value
     ) -> None:
         """Ask for the next vector of a tile that has ended; store it when it comes and the port is free."""
-        move = port.i_move
+        p, move = self.parameters, port.i_move
         ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
         # The vector's register with its hundreds of bits hangs on ``unload_done``: so the same is told the other way
         # round, which Yosys does not make one register of.
-        waits = Signal(self.parameters.capture, init=-1)
+        waits = Signal(p.capture, init=-1)
         needs_biases = drain.is_final & ~has_biases
+        ahead, early, lost = self._ask_early(m, port, drain, unloading, follows, keeps, waits)
         # What is asked for in the next cycle: the present vector, or, when that one has just come, the one after it.
         m.d.comb += [
             asks.eq(drain.valid & ~unloading & port.ending & ~needs_biases & ~wants_load & ~keeps),
@@ -153,19 +155,19 @@ class OutputStream(wiring.Component):
                 drain.next_valid
                 & ~drain.ends_tile
                 & ~(drain.next_is_final & drain.ends_channels)
-                & (move.steps <= self.parameters.capture + 1)
+                & (p.overlaps | (move.steps <= p.capture + 1))
                 & ~wants_load
             ),
             port.arriving.eq(self.unload_done),
             taken.eq(~waits[-1] & port.takes),
-            comes.eq((asks & (ended | self.tile_ends)) | (taken & follows)),
+            comes.eq((asks & (ended | self.tile_ends)) | (taken & follows & ~ahead) | early),
             may_bias.eq(drain.valid & needs_biases & ~drain.moves & ~unloading & port.free & ~wants_load),
         ]
         m.d.sync += [
             self.access_valid.eq(keeps | comes),
             self.access_load.eq(keeps),
-            unloading.eq(comes | (unloading & waits[-1])),
-            waits.eq(Cat(~self.access_valid | self.access_load, waits[:-1])),
+            unloading.eq(comes | (unloading & waits[-1]) | (ahead & taken)),
+            waits.eq(Cat(~self.access_valid | self.access_load, waits[:-1]) | lost.replicate(p.capture)),
         ]
         with m.If(~keeps):
             m.d.sync += self.access_index.eq(Mux(unloading, drain.next_place, drain.place))
@@ -191,6 +193,34 @@ class OutputStream(wiring.Component):
                 m.d.sync += has_biases.eq(0)
             with m.If(drain.ends_tile):
                 m.d.sync += [self.unloaded.eq(0), ended.eq(0)]
+
+    def _ask_early(
+        self,
+        m: Module,
+        port: VectorPort,
+        drain: DrainedVectors,
+        unloading: Signal,
+        follows: Value,
+        keeps: Value,
+        waits: Signal,
+    ) -> tuple[Value, Value, Value]:
+        """Ask for the next vector while the present one is under way, so that it comes when that one is stored.
+
+        Returns whether it is under way, whether it is asked for now, and whether it is lost: where the present one is
+        not taken, both are asked for again.
+        """
+        p = self.parameters
+        if not p.overlaps:
+            return C(0), C(0), C(0)
+        ahead, early, lost = Signal(), Signal(), Signal()
+        # Clear where the present vector was asked for less than `vectors_apart` cycles ago.
+        since = Cat(~self.access_valid | self.access_load, waits[: p.vectors_apart - 2])
+        m.d.comb += [
+            early.eq(unloading & ~ahead & waits[-1] & since.all() & follows & ~drain.moves & ~keeps),
+            lost.eq(~waits[-1] & ~port.takes),
+        ]
+        m.d.sync += ahead.eq(early | (ahead & waits[-1]))
+        return ahead, early, lost
 
     def _load(self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal) -> tuple[Value, Value]:
         """Load the partial sums of the next tile that resumes. Returns whether a vector of it is to be loaded now,

@@ -3,7 +3,15 @@
 import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.latency import BIAS_KEPT, NEXT_BIASES, PORT_ISSUE, REQUEST_TO_ANSWER, ROW_ADDRESS, TILES_LOADED_AHEAD
+from hwgen.arch.latency import (
+    BIAS_KEPT,
+    NEXT_BIASES,
+    NEXT_VECTOR,
+    PORT_ISSUE,
+    REQUEST_TO_ANSWER,
+    ROW_ADDRESS,
+    TILES_LOADED_AHEAD,
+)
 from hwgen.model.compiled import inner_unchecked
 from hwgen.model.hwc.timing.state import (
     L_AHEAD,
@@ -198,11 +206,7 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
             wanted = _load_wanted(block, nest, walk, to_load, unloaded)
         if vector < vectors:
             has_biases = has_biases or not final
-            at = (
-                max(output.ended, output.near, output.idle)
-                if has_biases
-                else max(output.free, output.idle + NEXT_BIASES)
-            )
+            at = max(output.ended, output.near) if has_biases else max(output.free, output.idle + NEXT_BIASES)
         if wanted == NEVER and at == NEVER:
             break
         # Whether a vector is requested is decided a cycle before.
@@ -217,13 +221,16 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
             output.free, output.near = requested + REQUEST_TO_ANSWER + BIAS_KEPT, requested
             has_biases = True
             continue
-        # Captured, and stored from the next cycle on. The next one may be requested so that it arrives then.
+        # Captured, and stored from the next cycle on. The next one may be requested so that it arrives when that is
+        # over, also before this one has come; but at the end of a tile, and where biases are to be fetched first.
         times[count], indices[count] = at, index
         count += 1
         columns, ends_row = pieces[7, x], x + 1 == pieces[9, 2]
         stored = _store_cycles(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
+        known = output.idle + NEXT_VECTOR
         output.idle = at + block.capture + 1
-        output.free, output.near = at + block.capture + stored, max(output.idle, at + stored)
+        output.free = at + block.capture + stored
+        output.near = max(at + block.apart, at + stored, known if vector + 1 < vectors else output.idle)
         if wanted == NEVER:  # the next load has waited for this vector
             walk[L_MOVED] = output.idle
         unloaded = index + 1

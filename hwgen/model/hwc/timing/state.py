@@ -69,6 +69,7 @@ class Block(NamedTuple):
     record_words : words that a bias is, with its channel's multiplier and shift where they come along.
     scaling : stages of the output's port besides those that every HWC has.
     capture : cycles from asking the output memory for a vector to having it.
+    apart : cycles from asking for a vector that is drained to asking for the next one, at the least.
     words_ahead : of I that are requested before the first is written, at most.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
@@ -104,6 +105,7 @@ class Block(NamedTuple):
     record_words: int
     scaling: int
     capture: int
+    apart: int
     words_ahead: int
     spills: bool
     resumes: bool

@@ -1,8 +1,9 @@
 """The output's stream between a model of the datapath and one of the shared memory, for lanes of several shapes."""
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
-from itertools import product
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise, product
 from random import Random
 from typing import Any
 
@@ -56,6 +57,11 @@ class Task:
     spread: int = 1 << 31
     scaled: Requantisation | None = None
     requantisers: int = 4
+    along_c: int = 1
+
+    def sums(self) -> int:
+        """Sums of a vector."""
+        return int(np.prod(self.lanes))
 
     def number(self, rng: Random) -> int:
         """What is added to a sum, or a bias: within ``spread`` of a multiple of ``unit``."""
@@ -100,8 +106,8 @@ class Task:
             output_marker=MARKER,
             input_bytes=256,
             weight_bytes=256,
-            output_bytes=64 * self.depth(),
-            lanes=Lanes(m=m, y=y, x=x),
+            output_bytes=4 * self.sums() * self.depth(),
+            lanes=Lanes(m=m, c=self.along_c, y=y, x=x),
             bias_words=self.bias_words,
             scaled=self.scaled is not None,
             most_requantisers=self.requantisers,
@@ -179,8 +185,14 @@ class Around:
     answers: deque[tuple[int, int]] = field(default_factory=deque)
     memory: np.ndarray = field(default_factory=lambda: np.full(0x10000, 0xA5, np.uint8))
     words: Counter[str] = field(default_factory=Counter)
+    unloads: list[int] = field(default_factory=list)
     now: int = 0
     was_unloading: bool = False
+
+    @cached_property
+    def capture(self) -> int:
+        """Stages of the datapath."""
+        return self.task.parameters().capture
 
     def rarely(self) -> bool:
         return self.stalls and self.rng.random() < 0.4
@@ -235,8 +247,8 @@ class Compute:
             return False
         del self.work[0]
         place = (self.base + index) % depth
-        held = self.around.sums[place] if before else [0] * 16
-        added = [task.number(self.around.rng) for _ in range(16)]
+        held = self.around.sums[place] if before else [0] * task.sums()
+        added = [task.number(self.around.rng) for _ in range(task.sums())]
         lanes = task.lanes
         for jm, m in enumerate(range(*part["m"])):
             for jy, y in enumerate(range(*part["y"])):
@@ -296,15 +308,18 @@ async def cycle(ctx: Any, stream: OutputStream, around: Around, compute: Compute
     done = around.operations.popleft() if around.operations and around.operations[0][0] == around.now else (0, "", 0)
     ctx.set(stream.load_done, done[1] == "load")
     ctx.set(stream.unload_done, done[1] == "unload")
-    for lane in range(16 if around.was_unloading or done[1] == "unload" else 0):
-        sums = around.sums[done[2]] if done[1] == "unload" else [around.rng.getrandbits(31)] * 16
+    lanes = around.task.sums()
+    for lane in range(lanes if around.was_unloading or done[1] == "unload" else 0):
+        sums = around.sums[done[2]] if done[1] == "unload" else [around.rng.getrandbits(31)] * lanes
         ctx.set(stream.unload_data[lane], sums[lane])
     around.was_unloading = done[1] == "unload"
     if done[1] == "load":
-        around.sums[done[2]] = [ctx.get(stream.load_data[lane]) for lane in range(16)]
+        around.sums[done[2]] = [ctx.get(stream.load_data[lane]) for lane in range(lanes)]
     if ctx.get(stream.access_valid):
         kind = "load" if ctx.get(stream.access_load) else "unload"
-        around.operations.append((around.now + 3, kind, ctx.get(stream.access_index)))
+        around.operations.append((around.now + around.capture, kind, ctx.get(stream.access_index)))
+        if kind == "unload":
+            around.unloads.append(around.now)
     request = stream.o_request
     if ready and ctx.get(request.valid):
         address, enable = ctx.get(request.payload.address), ctx.get(request.payload.enable)
@@ -376,6 +391,39 @@ def test_outputs_and_words_for_every_shape(shape: str, stalls: bool, tasks: int)
     for seed in range(tasks):
         task = task_for(SHAPES[shape], ORDERS[seed % 2], rng, depth_in_tiles=rng.choice((1.0, 1.5, 2.0, 3.4)))
         check(task, stalls, seed)
+
+
+@pytest.mark.parametrize(
+    ("along_c", "stalls", "tasks"),
+    [
+        *((along_c, True, 2) for along_c in (4, 16)),
+        *(
+            pytest.param(along_c, stalls, 8, marks=pytest.mark.nightly)
+            for along_c in (2, 8, 32)
+            for stalls in (False, True)
+        ),
+    ],
+)
+def test_vectors_that_are_asked_for_before_the_one_before_has_come(along_c: int, stalls: bool, tasks: int) -> None:
+    """With stalls many of them are lost."""
+    rng = Random(f"c{along_c} {stalls}")
+    for seed in range(tasks):
+        task = task_for((4, 1, 1), ORDERS[seed % 2], rng, depth_in_tiles=rng.choice((1.0, 1.5, 2.0, 3.4)))
+        assert replace(task, along_c=along_c).parameters().overlaps == (along_c > 1)
+        check(replace(task, along_c=along_c), stalls, seed)
+
+
+@pytest.mark.parametrize(
+    ("along_c", "apart"), [(1, (4, 4)), (2, (4, 4)), (4, (4, 4)), (8, (4, 6)), (16, (4, 7)), (32, (4, 8))]
+)
+def test_how_often_vectors_leave(along_c: int, apart: tuple[int, int]) -> None:
+    """Every fourth cycle, but the one after the next is asked for when this one has come."""
+    loops, steps = ORDERS[0], {0: 4, 1: 1, 2: 24, 3: 1, 4: 1, 5: 4, 6: 1, 7: 1}
+    task = Task((4, 1, 1), loops, {"m": 4, "c": 1, "k": 1, "l": 1, "y": 1, "x": 24}, steps, along_c=along_c)
+    around, _ = run(task, stalls=False)
+    times = around.unloads
+    assert len(times) == 24
+    assert {later - time for time, later in pairwise(times)} == set(apart)
 
 
 def check(task: Task, stalls: bool, seed: int) -> None:
