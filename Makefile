@@ -7,8 +7,8 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed-from-pyproject
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
-# One more than processors: some tests wait, for a time limit or for processes of their own.
-PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
+# One more than processors: some tests wait, for a time limit or for processes of their own. Algebra takes no second one.
+PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 
 # Commands start quickly where Python may keep what it has compiled of hwgen.
 unexport PYTHONDONTWRITEBYTECODE

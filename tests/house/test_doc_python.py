@@ -12,6 +12,7 @@ import pytest
 
 import hwgen
 from tests.readers.integers.models import small
+from tests.studies.engine.inline import open_inline
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 SIMULATING = ("hwgen.cosim(", "hwgen.run(", "hwgen.synth(")
@@ -68,6 +69,7 @@ def test_the_page_prints_what_it_says(
 ) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     small(tmp_path / "model.onnx")
     first, *others = blocks()
     run([without_simulation(first), *(one for one in others if not one.simulates)], capsys)

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import cosim.simulator.compiling as compiling
 from cosim.cluster.model import SimulatedCluster
 from cosim.device.device import HARNESS
 from cosim.simulator.compiling import UNOPTIMISED, compile_library, verilate
 from cosim.simulator.library import SimulatedLibrary
 from cosim.simulator.verilator import QUICK
+from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.kept import kept_folder
+from hwgen.tools.toolchain import cache_room, fingerprint
 
 __all__ = ["Answer", "ClusterPort", "Port", "RegisterPort", "build"]
 
@@ -150,15 +154,9 @@ class RegisterPort:
 
 
 def build(
-    folder: Path,
-    verilog: str,
-    top: str,
-    port: str,
-    *,
-    extra: Mapping[str, str] | None = None,
-    watch: Sequence[str] = (),
+    verilog: str, top: str, port: str, *, extra: Mapping[str, str] | None = None, watch: Sequence[str] = ()
 ) -> Path:
-    """Verilate a design quickly; the library.
+    """The library of a design, verilated quickly and kept.
 
     Parameters
     ----------
@@ -170,16 +168,21 @@ def build(
     connected = [f".{port}__{name}({value})" for name, value in TCDM.items()]
     connected += [f".{name}({bits})" for name, bits in (extra or {}).items()]
     connected += [f".{name}({name})" for name in watch]
-    design, harness, control, log = (folder / name for name in ("design.v", "harness.v", "harness.vlt", "build.log"))
-    design.write_text(verilog, encoding="utf-8")
     text = HARNESS_TEXT.format(
         top=top,
         connected=", ".join(connected),
         outputs=" ".join(f"wire {name};" for name in watch),
         watched=" || ".join(watch) or "1'b0",
     )
-    harness.write_text(text, encoding="utf-8")
-    control.write_text(CONTROL_TEXT, encoding="utf-8")
-    options = [*QUICK, "-Wno-fatal", "--no-public-flat-rw", *map(str, (control, harness, design))]
-    verilate(folder / "sim", "harness", options, log)
-    return compile_library(folder / "sim", UNOPTIMISED, [HARNESS / "library.cpp"], log)
+    tools = [fingerprint("verilator"), sources_digest([HARNESS / "library.cpp", Path(compiling.__file__)])]
+
+    def make(folder: Path) -> None:
+        files = {"harness.vlt": CONTROL_TEXT, "harness.v": text, "design.v": verilog}
+        for name, content in files.items():
+            (folder / name).write_text(content, encoding="utf-8")
+        options = [*QUICK, "-Wno-fatal", "--no-public-flat-rw", *(str(folder / name) for name in files)]
+        verilate(folder / "sim", "harness", options, folder / "build.log")
+        compile_library(folder / "sim", UNOPTIMISED, [HARNESS / "library.cpp"], folder / "build.log")
+
+    key = digest_of([verilog, text, CONTROL_TEXT, QUICK, *tools])
+    return kept_folder(cache_room("builds") / key, make) / "sim" / "model.so"

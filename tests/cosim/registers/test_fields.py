@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import WATCHDOG_PERIOD, hwc_registers, layer_settings
 from hwgen.arch.registers.pipeline import pipeline_registers
+from hwgen.export.cached import generated
 from hwgen.export.conversion import converted
-from hwgen.export.hwc import verilog
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.export.registers.files import system_rdl
 from hwgen.export.registers.peakrdl import compiled
@@ -33,10 +32,10 @@ def fields(bank: Bank) -> int:
     return sum(len(register.fields) for register in bank)
 
 
-def test_hwc(tmp_path: Path) -> None:
+def test_hwc() -> None:
     bank = hwc_registers(HWC)
     extra = {f"tcdm_{port}__{name}": f"extra[{i}]" for i, (name, port) in enumerate(product(ANSWERS, "iwo"))}
-    port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg", watch=REQUESTS, extra=extra))
+    port = RegisterPort(build(generated(HWC), "hwc", "cfg", watch=REQUESTS, extra=extra))
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
     check_without_reset(port, bank)
     for stopped_by in (HwcError.WATCHDOG, HwcError.ABORTED):
@@ -107,12 +106,12 @@ def check_without_reset(port: RegisterPort, bank: Bank) -> None:
     assert moved, "registers come up at random"
 
 
-def test_settings_that_can_be_read_back(tmp_path: Path) -> None:
+def test_settings_that_can_be_read_back() -> None:
     parameters = replace(HWC, read_back=True)
     bank = hwc_registers(parameters)
     assert {field.access for register in bank.held for field in register.fields} == {Access.RW}
     text = converted(ControlRegisters(parameters), "registers")
-    port = RegisterPort(build(tmp_path, text, "registers", "port"))
+    port = RegisterPort(build(text, "registers", "port"))
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
 
 
@@ -123,16 +122,16 @@ def test_cluster() -> None:
     port.reset()  # the tests of faults use the same model
 
 
-def test_pipeline(tmp_path: Path) -> None:
+def test_pipeline() -> None:
     bank = pipeline_registers(PIPELINE)
-    port = RegisterPort(build(tmp_path, pipeline_verilog(PIPELINE), "pipeline", "cfg"))
+    port = RegisterPort(build(pipeline_verilog(PIPELINE), "pipeline", "cfg"))
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 20
 
 
 @pytest.fixture(scope="module")
-def sample_port(tmp_path_factory: pytest.TempPathFactory) -> RegisterPort:
+def sample_port() -> RegisterPort:
     text = converted(RegisterBank(sample()), "sample")
-    library = build(tmp_path_factory.mktemp("sample"), text, "sample", "port", extra={"events__mixed_flags": "extra"})
+    library = build(text, "sample", "port", extra={"events__mixed_flags": "extra"})
     return RegisterPort(library)
 
 
