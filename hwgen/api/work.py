@@ -228,9 +228,10 @@ def time_and_area(balance: Balance | None, hardware: Hardware | None) -> str | N
     area = estimated_area(hardware)
     assert area.mhz is not None
     milliseconds = 1e-3 * balance.chosen.cycles / area.mhz
+    time = f"{milliseconds:,.1f}" if milliseconds >= 0.1 else f"{milliseconds:.2g}"
     return (
         f"Traffic may be {100 * balance.slack:g} % above the least (--traffic-slack {balance.slack:g}): the HWC is "
-        f"that of the least time, then area. Estimated for an ECP5: {milliseconds:,.1f} ms at {area.mhz:.1f} MHz, "
+        f"that of the least time, then area. Estimated for an ECP5: {time} ms at {area.mhz:.1f} MHz, "
         f"{area.lut4:,} LUT4-equivalents."
     )
 

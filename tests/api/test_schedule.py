@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import hwgen
+from hwgen.api.work import time_and_area
+from hwgen.search.core.optimal import Balance, Cost
 from tests.cli.command_line import Run, refused
 
 STEM = hwgen.Layer(
@@ -317,3 +319,12 @@ def _interrupt_when(store: Path) -> None:
             os.kill(os.getpid(), signal.SIGINT)
             return
         time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "said"), [(3293, " 0.034 ms at "), (20_800, " 0.2 ms at "), (9_300_000, " 95.1 ms at ")]
+)
+def test_a_short_time_is_not_said_to_be_none(cycles: int, said: str) -> None:
+    """On built-in hardware that is estimated at 97.8 MHz."""
+    cost = Cost(3841, cycles)
+    assert said in str(time_and_area(Balance(cost, cost, cost, 1, None, 0.05), hwgen.hardware("hwc_16")))

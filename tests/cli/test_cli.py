@@ -223,3 +223,7 @@ def test_saved_schedules_are_found_in_a_folder(run: Run, tmp_path: Path) -> None
         save_schedule(Schedule.from_data(with_layer(name=name)), tmp_path / f"{name}.yaml")
     found = run("predict", tmp_path, tmp_path / "a.yaml", "--json").json["schedules"]
     assert [entry["layer"] for entry in found] == ["a", "b"]
+
+
+def test_a_choice_that_is_none_of_a_few_is_said_without_the_parsers_words(run: Run) -> None:
+    refused(run("paper", "sousa"), "hwgen: Invalid value for 'PAPER': 'sousa' is not one of 'stoutchinin-2019', ")

@@ -100,6 +100,6 @@ def _print_programs(done: NetworkRun) -> None:
         stored = sum(one.stored for one in kept.values())
         typer.echo(f"{len(kept)} feature maps stay in the TCDM, {stored} of them stored, too")
     typer.echo(
-        f"DRAM: feature maps {rooms.peak:,} bytes at most, at least {rooms.bound:,}; "
-        f"weights and biases {done.plan.parameters.size:,}; all {done.plan.size:,}"
+        f"Room in the DRAM: {done.plan.size:,} bytes, {rooms.peak:,} of it for feature maps (bound {rooms.bound:,}), "
+        f"{done.plan.parameters.size:,} for weights and biases"
     )

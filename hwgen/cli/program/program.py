@@ -82,7 +82,7 @@ def run() -> None:
 
 def _usage(error: Exception) -> str:
     """What is wrong with the command line; of what is missing, what it is, too."""
-    line: str = error.format_message()  # type: ignore[attr-defined]
+    line: str = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
     what = getattr(getattr(error, "param", None), "help", None)
     return f"{line.removesuffix('.')}: {what}" if what and line.startswith("Missing ") else line
 

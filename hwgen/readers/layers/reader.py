@@ -142,7 +142,8 @@ class _Reading:
     def _unconnected(self) -> str | None:
         """Why the rows are no connected network; None if they may be one."""
         if self._left_out:
-            return f"{self._left_out[0].op} {self._left_out[0].name} is left out"
+            first = self._left_out[0]
+            return f"{first.name} is left out: {first.reason}"
         if self._broken is not None:
             return self._broken.reason
         read = [name for name in self._connections.features if any(name in row["inputs"] for row in self._rows)]

@@ -60,7 +60,7 @@ def test_a_dilated_convolution_is_left_out_by_name(run: Run, tmp_path: Path) -> 
     assert answer.status == 2
     accounted(answer.out, graph)
     assert "left out: two (Conv: dilations [2, 2], expected 1), 9,216 MACs" in answer.out
-    assert "a layer list, no connected network: Conv two is left out" in answer.out
+    assert "a layer list, no connected network: two is left out: Conv: dilations [2, 2], expected 1" in answer.out
     assert answer.err.count("\n") == 1
     assert f"hwgen: {path}: no layer for 50 % of the multiply-accumulates: two (Conv: dilations" in answer.err
     assert run("layers", path, "--partial").status == 0
@@ -71,7 +71,7 @@ def test_a_dilated_convolution_is_left_out_by_name(run: Run, tmp_path: Path) -> 
     assert [one["layer"] for one in partial.json["schedules"]] == ["one"]
     assert partial.json["left_out"]["layers"][0]["name"] == "two"
     assert "left out: 50 % of the multiply-accumulates: two (" in partial.err
-    refused(run("depth-first", path), "got a layer list (Conv two is left out)")
+    refused(run("depth-first", path), "got a layer list (two is left out: Conv: dilations [2, 2], expected 1)")
     refused(run("schedule", f"{path}:two", "--buffer", "512"), "no layer's name starts with 'two': 100 % of")
 
 
