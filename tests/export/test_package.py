@@ -10,6 +10,7 @@ import pytest
 
 from hwgen import __version__
 from hwgen.export.hwc import files_of
+from tests.export.generated_files import written
 from tests.export.test_hwc import PARAMETERS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "integration.md"
@@ -24,9 +25,7 @@ def typed(word: str) -> str:
 
 def fusesoc(folder: Path, *lines: str) -> str:
     """Type these lines in the generated folder of an HWC, in a shell that knows no Verilator; what they print."""
-    for name, text in files_of(PARAMETERS).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+    written(folder, files_of(PARAMETERS))
     path = os.pathsep.join((str(Path(sys.executable).parent), os.defpath))
     done = subprocess.run(
         ["sh", "-e", "-c", "\n".join(lines)], cwd=folder, check=False, text=True, stdout=subprocess.PIPE,

@@ -10,18 +10,15 @@ from hwgen.arch.bus import MOST_MASTERS
 from hwgen.arch.cluster import WINDOW_BYTES, SystemParameters
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.export.system import system_files_of, system_verilog
+from tests.export.generated_files import lint, written
 from tests.export.test_cluster import PARAMETERS as CLUSTER
-from tests.export.test_cluster import lint
 
 PARAMETERS = SystemParameters(replace(CLUSTER, hwcs=1), 2)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("system")
-    for name, text in system_files_of(PARAMETERS).items():
-        (path / name).write_text(text, encoding="utf-8")
-    return path
+    return written(tmp_path_factory.mktemp("system"), system_files_of(PARAMETERS))
 
 
 @pytest.mark.nightly

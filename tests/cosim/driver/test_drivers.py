@@ -25,6 +25,7 @@ from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
 from tests.cosim.cluster.test_clusters import cases, hardware
 from tests.cosim.driver.system import ExampleSystem, build
+from tests.export.generated_files import written
 from tests.random.layers import hwc, schedules_for
 
 HERE = Path(__file__).parent
@@ -123,13 +124,6 @@ def driven(folder: Path, block: str, layers: list[str], before: str = "", more: 
     return Driven(system, driver, connected(driver, system.memory, read, system.write), answers)
 
 
-def written(folder: Path, files: Mapping[str, str | bytes]) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-
 def operands(schedule: Schedule, seed: int) -> dict[str, np.ndarray]:
     layer, rng = schedule.layer.of_network, np.random.default_rng(seed)
     shapes = {
@@ -219,15 +213,17 @@ def test_layers_on_a_cluster(tmp_path: Path) -> None:
     programs = [compile_cluster(schedule, machine) for schedule in cases("fig8")[:2]]
     names = [program.schedule.layer.name for program in programs]
     written(tmp_path, cluster_files_of(programs[0].hardware))
-    for program in programs:
-        written(tmp_path / "programs", cluster_program_files(program))
+    for name, program in zip(names, programs, strict=True):
+        written(tmp_path / "programs", cluster_program_files(name, program))
     checked(tmp_path, "cluster")
     before, more = "cluster_store_program(&device, programs[i]);", "void stop(void) { cluster_abort(&device); }"
     one = driven(tmp_path, "cluster", names, before=before, more=more)
     assert (one.driver.probe(), one.driver.poll()) == (OK, IDLE)
     for number, program in enumerate(programs):
         content = operands(program.schedule, number)
-        stored(one, number, content)
+        image = program.image(content["input"], content["weights"], content["bias"]).view(np.uint8)
+        regions = {"input": program.layout.inputs, "weights": program.layout.weights, "bias": program.layout.bias}
+        stored(one, number, {name: image[one.base : one.base + one.size] for name, one in regions.items()})
         assert one.driver.start(number) == OK
         assert one.driver.wait(0) == OK
         expected = layer_output(

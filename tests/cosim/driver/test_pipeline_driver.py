@@ -18,8 +18,9 @@ from hwgen.export.registers.files import register_files
 from hwgen.ir.layer_set import Network
 from hwgen.lower.pipeline.movers import settings_by_tile
 from hwgen.studies.regress.pipeline_cases import PipelineCase, whole_stack
-from tests.cosim.driver.test_drivers import BUSY, FAILED, HERE, OK, STRICT, connected, written
+from tests.cosim.driver.test_drivers import BUSY, FAILED, HERE, OK, STRICT, connected
 from tests.cosim.pipeline.test_pipelines import prepared
+from tests.export.generated_files import written
 
 MAIN = """\
 #include "pipeline_driver.h"

@@ -18,6 +18,7 @@ from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.registers.files import register_files, system_rdl
 from hwgen.export.registers.peakrdl import compiled
+from tests.export.generated_files import written
 from tests.export.test_cluster import PARAMETERS as CLUSTER
 from tests.export.test_pipeline import every_kind
 from tests.gateware.lib.test_register_bank import sample
@@ -115,8 +116,7 @@ def test_the_manual_has_every_field(bank: Bank) -> None:
 
 
 def test_a_c_program_sees_the_addresses_bits_and_codes_of_the_bank(bank: Bank, tmp_path: Path) -> None:
-    for name, text in register_files(bank).items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    written(tmp_path, register_files(bank))
     prefix = bank.name.upper()
     claims = []
     for register in bank:
