@@ -30,7 +30,7 @@ _LARGEST_BUFFER = 1 << 24
 
 def sizes_text(sizes: Sizes) -> str:
     """Sizes as one text, as the command line has them."""
-    if isinstance(sizes, str | int):
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable):
         return str(sizes)
     return ",".join(map(str, sizes))
 

@@ -49,8 +49,10 @@ class GivenInputs:
                 files = (str(given),)
             case None | np.ndarray() | Mapping():
                 arrays = given
-            case _:
+            case list() | tuple() if all(isinstance(one, str | PathLike) for one in given):
                 files = tuple(map(str, given))
+            case _:  # numbers as lists of lists
+                arrays = np.asarray(given)
         if bool(files or arrays is not None) == (seed is not None):
             raise InputError("--input, --seed: expected one of them")
         return cls(files, arrays, seed, pixels_from(mean, std, files))

@@ -39,5 +39,12 @@ def test_what_is_wrong_is_said_in_one_line(run: Run, tmp_path: Path, hardware: h
     wrong = np.zeros((1, 2, 5, 7), np.float32)
     with pytest.raises(hwgen.InputError, match="input x: expected float32 of 1x2x5x6, got float32 of 1x2x5x7"):
         hwgen.run(model, wrong, hardware)
+    for given, got in (
+        (5, "int64 of no dimensions"),
+        ([1, 2, 3], "int64 of 3"),
+        (wrong.tolist(), "float64 of 1x2x5x7"),
+    ):
+        with pytest.raises(hwgen.InputError, match=f"input x: expected float32 of 1x2x5x6, got {got}$"):
+            hwgen.run(model, given, hardware)  # type: ignore[call-overload]
     with pytest.raises(hwgen.InputError, match="inputs: expected x, got y"):
         hwgen.run(model, {"y": wrong}, hardware)

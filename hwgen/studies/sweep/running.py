@@ -9,6 +9,7 @@ from typing import Any
 
 from hwgen.api.progress import Step, note, remark, steps
 from hwgen.ir.builtin import how_to_install
+from hwgen.ir.document import InputError
 from hwgen.studies.engine.farm import Place
 from hwgen.studies.sweep.request import Outcome
 from hwgen.studies.sweep.tables.files import Asked, write_results
@@ -114,4 +115,6 @@ def local_place(jobs: int | None) -> Place:
     if jobs is None:
         free = free_memory()
         jobs = processors() if free is None else max(1, min(processors(), free // MEMORY_OF_A_WORKER))
+    if jobs < 1:
+        raise InputError(f"--jobs: expected 1 or more, got {jobs}")
     return Place("local", jobs, patience=LOCAL_PATIENCE)

@@ -100,6 +100,8 @@ def test_a_point_that_is_not_as_predicted_is_named(swept: tuple[Swept, list[str]
     [
         ({"buffer": "1KB"}, r"--buffer: expected sizes such as 512 .*\(did you mean 1KiB\?\)"),
         ({"lanes": ["x16", "x15"]}, "--lanes: expected auto, or 4 to 256 lanes"),
+        ({"buffer": 1.5}, r"--buffer: expected sizes such as 512 .* got '1.5'"),
+        ({"jobs": 0}, "--jobs: expected 1 or more, got 0"),
         ({"objective": "least"}, "--objective: expected"),
         ({"tcdm": 65536}, "--tcdm: expected with --cluster"),
         (
