@@ -56,7 +56,7 @@ def network_on(
         return None
     if machine is not None and machine.cluster is None:
         raise InputError(
-            f"{machine.titled}: cluster: expected one for a quantised network, whose layers are programs"
+            f"{machine.titled}: cluster: missing key: a quantised network is generated as programs of a cluster"
         )
     for option, value in {**unfit, "--partial": partial}.items():
         if is_given(value):

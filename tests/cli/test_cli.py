@@ -225,5 +225,9 @@ def test_saved_schedules_are_found_in_a_folder(run: Run, tmp_path: Path) -> None
     assert [entry["layer"] for entry in found] == ["a", "b"]
 
 
-def test_a_choice_that_is_none_of_a_few_is_said_without_the_parsers_words(run: Run) -> None:
+def test_values_of_options_are_refused_without_the_parsers_words(run: Run) -> None:
+    for jobs, said in (("0", "at least 1"), ("1.5", "a whole number")):
+        answer = run("sweep", "lenet", "--buffer", "1KiB", "-j", jobs)
+        refused(answer, f"hwgen: Invalid value for '--jobs' / '-j': expected {said}\n")
+    refused(run("choose", "x.onnx", "--fps", "fast"), "hwgen: Invalid value for '--fps': expected a number\n")
     refused(run("paper", "sousa"), "hwgen: Invalid value for 'PAPER': 'sousa' is not one of 'stoutchinin-2019', ")

@@ -80,9 +80,21 @@ def run() -> None:
     sys.exit(status if isinstance(status, int) else DONE)
 
 
+PARSERS_WORDS = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be a valid number, unable to parse string as a number": "expected a number",
+    "Input should be greater than or equal to": "expected at least",
+    "Input should be less than or equal to": "expected at most",
+}
+"""What the parser of the command line says of a value, and what is said in its place."""
+
+
 def _usage(error: Exception) -> str:
     """What is wrong with the command line; of what is missing, what it is, too."""
-    line: str = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
+    line: str = error.format_message()  # type: ignore[attr-defined]
+    for theirs, ours in PARSERS_WORDS.items():
+        line = line.replace(theirs, ours)
     what = getattr(getattr(error, "param", None), "help", None)
     return f"{line.removesuffix('.')}: {what}" if what and line.startswith("Missing ") else line
 

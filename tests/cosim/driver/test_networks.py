@@ -119,7 +119,7 @@ def test_what_is_no_program_of_a_cluster(run: Run, tmp_path: Path) -> None:
     floats = draft.write(tmp_path / "float.onnx", draft.node("Relu", "x"), [1, 2, 5, 6])
     refused(run("generate", floats, *on, *rest), "got one of floats")
     alone = hardware(tmp_path, cluster=None)
-    refused(run("generate", model, "--hardware", alone, *rest), "cluster: expected one for a quantised network")
+    refused(run("generate", model, "--hardware", alone, *rest), "cluster: missing key: a quantised network")
     assert not (tmp_path / "rtl").exists()
 
 
