@@ -4,7 +4,7 @@ the next one does.
 
 `lanes` is the part of the multipliers that a layer's iterations keep busy, which edges and zeros between groups
 limit; `cycles` is the part over all its cycles. Mark: depthwise layers keep 0.25 of the lanes busy, which is all that
-lanes of m4 x c4 have for channels of their own.
+lanes of m4 x c4 have for channels of their own. The area is the model's.
 """
 
 import os
@@ -22,6 +22,8 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.cluster_plan import plan_cluster
 from hwgen.lower.network.parts import LayerPart
+from hwgen.model.area.assumed import cluster_of, hwc_of
+from hwgen.model.area.estimate import estimated_cluster, estimated_hwc
 from hwgen.model.cycle_bound import least_iterations
 from hwgen.readers.integers.reader import read_quantised
 
@@ -132,7 +134,13 @@ def measure(name: str, graph: Graph) -> bool:
 
 def main() -> bool:
     """Measure, print, and say whether the marks are met."""
-    print(f"depthwise layers on {CLUSTER.stem} (load of the machine {os.getloadavg()[0]:.1f}):")
+    hardware = load_hardware(CLUSTER)
+    hwc = hwc_of(hardware)
+    area, cluster = estimated_hwc(hwc), estimated_cluster(cluster_of(hardware, hwc))
+    print(
+        f"depthwise layers on {CLUSTER.stem} (load of the machine {os.getloadavg()[0]:.1f}), an estimated "
+        f"{cluster.lut4:,} LUT4-equivalents, {area.lut4:,} in each of its HWCs:"
+    )
     met = True
     for name, (network, classes) in NETWORKS.items():
         met = measure(name, read(*network(), classes)) and met
