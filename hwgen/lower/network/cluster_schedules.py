@@ -1,23 +1,38 @@
 """Schedules of a network's layers on a cluster, each shape once, side by side where they take longer."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import log2
 
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
+from hwgen.lower.network.followed import left_after, work_beside
 from hwgen.lower.network.known_schedules import KNOWN
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.search.cluster.least_cycles import search_least_cycles
 from hwgen.search.core.shared_out import shared_out
 
 __all__ = ["cluster_schedules"]
+
+
+LATE = 0.05
+"""The part of a layer's cycles that a node beside it may go on after it, before a schedule is searched for both."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A layer of the network, the name of its node, and the cycles of a node that may run beside it."""
+
+    name: str
+    layer: Layer
+    beside: int
 
 
 @dataclass
@@ -28,12 +43,40 @@ class _Shape:
     -------
     layer : the first of them.
     laid_out : the input may be laid out for them, see `hwgen.search.layer_forms.forms_of`.
-    nodes : the names of the nodes, with their layers.
+    beside : cycles of a node of the vector unit that their schedule is to leave time for.
     """
 
     layer: Layer
     laid_out: bool
-    nodes: list[tuple[str, Layer]] = field(default_factory=list)
+    beside: int
+    nodes: list[_Named] = field(default_factory=list)
+
+
+class _Shapes:
+    """Shapes to be searched, each once."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[str, _Shape] = {}
+
+    def add(self, node: _Named, laid_out: bool, beside: int = 0) -> None:
+        """Add a layer; ``beside`` : cycles that its schedule is to leave time for."""
+        key = json.dumps([node.layer.shape_data, laid_out, beside], sort_keys=True)
+        self._shapes.setdefault(key, _Shape(node.layer, laid_out, beside)).nodes.append(node)
+
+    def searched(self, hardware: Hardware, jobs: int | None) -> Iterator[tuple[_Shape, Schedule | str]]:
+        """Each with its schedule, or why it has none; those that are known first."""
+        different = []
+        for shape in self._shapes.values():
+            known = KNOWN.of(shape.layer, shape.laid_out, hardware, shape.beside)
+            if known is None:
+                different.append(shape)
+            else:
+                yield shape, known
+        tasks = [(shape.layer, shape.laid_out, hardware, shape.beside) for shape in different]
+        for number, result in shared_out(_scheduled, tasks, [shape.layer.macs for shape in different], jobs):
+            shape = different[number]
+            KNOWN.keep(shape.layer, shape.laid_out, hardware, result, shape.beside)
+            yield shape, result
 
 
 def cluster_schedules(
@@ -41,11 +84,14 @@ def cluster_schedules(
 ) -> tuple[dict[str, Schedule], dict[str, str]]:
     """The schedules of fewest cycles of nodes by name, their maps in the DRAM; and why others have none.
 
-    ``progress`` is called for each node with weights; ``jobs`` : processes that search, see `shared_out`.
+    Where a node of the vector unit may run beside a layer, and would go on long after it, the schedule is that with
+    which both are done first. ``progress`` is called for each node with weights; ``jobs`` : processes that search,
+    see `shared_out`.
     """
     refused: dict[str, str] = {}
+    found: dict[str, Schedule] = {}
     taken: set[str] = set()
-    shapes: dict[str, _Shape] = {}
+    alone, together = _Shapes(), _Shapes()
     for node in weighted(graph):
         name = safe_name(node.name, taken)
         try:
@@ -54,40 +100,53 @@ def cluster_schedules(
             refused[node.name] = str(error).removeprefix(f"{name}: ")
             progress()
             continue
-        key = json.dumps([layer.shape_data, laid_out], sort_keys=True)
-        shapes.setdefault(key, _Shape(layer, laid_out)).nodes.append((node.name, layer))
-    found: dict[str, Schedule] = {}
-
-    def finish(shape: _Shape, result: Schedule | str) -> None:
-        for name, layer in shape.nodes:
+        alone.add(_Named(node.name, layer, work_beside(graph, node, hardware)), laid_out)
+    for shape, result in alone.searched(hardware, jobs):
+        for one in shape.nodes:
             if isinstance(result, str):
-                refused[name] = result
+                refused[one.name] = result
             else:
-                found[name] = result.of_layer(layer)
+                found[one.name] = result.of_layer(one.layer)
+                if _is_late(result, one.beside, hardware):
+                    together.add(one, shape.laid_out, _rounded(one.beside))
+                    continue
             progress()
-
-    different = []
-    for shape in shapes.values():
-        known = KNOWN.of(shape.layer, shape.laid_out, hardware)
-        if known is None:
-            different.append(shape)
-        else:
-            finish(shape, known)
-    tasks = [(shape.layer, shape.laid_out, hardware) for shape in different]
-    for number, result in shared_out(_scheduled, tasks, [shape.layer.macs for shape in different], jobs):
-        KNOWN.keep(different[number].layer, different[number].laid_out, hardware, result)
-        finish(different[number], result)
+    for shape, result in together.searched(hardware, jobs):
+        for one in shape.nodes:
+            if isinstance(result, Schedule):
+                found[one.name] = result.of_layer(one.layer)
+            progress()
     return {node.name: found[node.name] for node in weighted(graph) if node.name in found}, refused
 
 
-def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware) -> Schedule | str:
-    """The schedule of a layer, or why it has none."""
+def _is_late(schedule: Schedule, beside: int, hardware: Hardware) -> bool:
+    """Whether a node beside a layer of this schedule goes on after it for long."""
+    if not beside:
+        return False
+    cycles = estimated_cycles(schedule, hardware)
+    return left_after(schedule, cycles, beside) > LATE * cycles
+
+
+def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware, beside: int) -> Schedule | str:
+    """The schedule of a layer, or why it has none; with a node beside it, that after which both are done first."""
+    judge = judge_of(hardware, timed=True, ordered=True)
+    lanes = (hardware.cluster or Cluster()).hwcs * hardware.shape.product
 
     def estimate(schedule: Schedule) -> float:
-        return estimated_cycles(schedule, hardware)
+        cycles = estimated_cycles(schedule, hardware)
+        return cycles + left_after(schedule, cycles, beside)
+
+    def timed(schedule: Schedule) -> float:
+        cycles = layer.macs / (lanes * judge(schedule))
+        return layer.macs / (lanes * (cycles + left_after(schedule, cycles, beside)))
 
     try:
-        timed = judge_of(hardware, timed=True, ordered=True)
-        return search_least_cycles(layer, hardware, timed=timed, estimate=estimate, laid_out=laid_out).schedule
+        judged = timed if beside else judge
+        return search_least_cycles(layer, hardware, timed=judged, estimate=estimate, laid_out=laid_out).schedule
     except InputError as error:
         return str(error).removeprefix(f"{layer.name}: ")
+
+
+def _rounded(beside: int) -> int:
+    """Cycles to the nearest of two values an octave, so that layers of one shape are searched a few times at most."""
+    return round(2 ** (round(2 * log2(beside)) / 2))

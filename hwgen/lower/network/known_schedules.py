@@ -23,20 +23,21 @@ class KnownSchedules:
         self._most = most
         self._found: OrderedDict[str, Schedule | str] = OrderedDict()
 
-    def of(self, layer: Layer, laid_out: bool, hardware: Hardware) -> Schedule | str | None:
+    def of(self, layer: Layer, laid_out: bool, hardware: Hardware, beside: int = 0) -> Schedule | str | None:
         """What was found; None if no search is known.
 
-        ``laid_out`` : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`.
+        ``laid_out`` : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`. ``beside`` :
+        cycles of a node beside it, see `hwgen.lower.network.followed.work_beside`.
         """
-        key = _key(layer, laid_out, hardware)
+        key = _key(layer, laid_out, hardware, beside)
         if key not in self._found:
             return None
         self._found.move_to_end(key)
         return self._found[key]
 
-    def keep(self, layer: Layer, laid_out: bool, hardware: Hardware, found: Schedule | str) -> None:
+    def keep(self, layer: Layer, laid_out: bool, hardware: Hardware, found: Schedule | str, beside: int = 0) -> None:
         """Keep what a search found, as `of` has it."""
-        self._found[_key(layer, laid_out, hardware)] = found
+        self._found[_key(layer, laid_out, hardware, beside)] = found
         if len(self._found) > self._most:
             self._found.popitem(last=False)
 
@@ -45,8 +46,8 @@ class KnownSchedules:
         self._found.clear()
 
 
-def _key(layer: Layer, laid_out: bool, hardware: Hardware) -> str:
-    return json.dumps([layer.shape_data, laid_out, repr(hardware)], sort_keys=True)
+def _key(layer: Layer, laid_out: bool, hardware: Hardware, beside: int) -> str:
+    return json.dumps([layer.shape_data, laid_out, beside, repr(hardware)], sort_keys=True)
 
 
 KNOWN = KnownSchedules()

@@ -1,4 +1,4 @@
-"""The descent from the schedule of a short program to better ones beside it, until no neighbour takes fewer cycles.
+"""The descent from a schedule to better ones beside it, until no neighbour takes fewer cycles.
 
 First the steps of the HWCs' tiles, then the loops around a tile and its spread, then uneven steps of the HWCs' tiles
 (`hwgen.search.cluster.neighbours`), then again. An estimate of a neighbour is believed to miss the cycles by the
@@ -15,15 +15,13 @@ from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
 from hwgen.search.cluster.neighbours import Neighbours, Place
 
-__all__ = ["SHORT", "Arrived", "Descent"]
+__all__ = ["Arrived", "Descent"]
 
 MOST_LOOKED_AT = 48
-WORTH = 0.01
+WORTH = 0.008
 """The part of the bound that can be won, for which one neighbour is looked at."""
-SHORT = 500
-"""Cycles below which a program is short."""
-BESIDE = 100
-"""Cycles that a neighbour may be estimated to take more, and is timed."""
+BESIDE, BESIDE_PART = 100, 0.002
+"""Cycles that a neighbour may be estimated to take more, and is timed; or this part of them, if that is more."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Descent:
         while goes_on:
             beside = []
             for place, estimate in self._new(at.place, kind):
-                if estimate * at.cycles / at.estimate <= at.cycles + BESIDE:
+                if estimate * at.cycles / at.estimate <= at.cycles + max(BESIDE, BESIDE_PART * at.cycles):
                     one = self._arrive(place, estimate)
                     beside += [] if one is None else [one]
             found += beside

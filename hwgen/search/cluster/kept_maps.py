@@ -3,7 +3,8 @@
 Of what stays the DMA moves nothing, so that tiles only cut the weights, of which the next are loaded beside the work,
 and the maps that do not stay. Each cut into a few equal tiles, along filters and along rows, is spread over all HWCs,
 or over some, in every way, with the nests of the HWCs that a search for all maps in the DRAM looks at, too. They are
-taken in the order of an estimate; the exact model of the program times the best.
+taken in the order of an estimate; the exact model of the program times the best, from the fastest of which a descent
+goes on (`hwgen.search.cluster.descent`).
 
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
 """
@@ -19,6 +20,9 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Schedule
 from hwgen.model.cluster.residence import Residence
+from hwgen.model.cycle_bound import cycle_bound
+from hwgen.search.cluster.descent import Arrived, Descent
+from hwgen.search.cluster.neighbours import Neighbours, Place
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_over_some
@@ -90,7 +94,19 @@ def search_with_kept_maps(
         tried += 1
         if cycles < least:
             best, least = schedule, cycles
-    return best
+    return None if best is None else _beside(best, least, hardware, timed, estimate)
+
+
+def _beside(best: Schedule, least: float, hardware: Hardware, timed: Estimate, estimate: Estimate) -> Schedule:
+    """The fastest that a descent from a schedule comes by, or this one."""
+    place, target = Place.of(best), Target.of(hardware)
+    if place is None:
+        return best
+    neighbours = Neighbours(hardware, Slices(best.layer, target.settings))
+    bound = cycle_bound(best.layer, hardware).lanes
+    descent = Descent(neighbours, lambda _: True, estimate, timed, bound)
+    start = Arrived(place, estimate(best), least)
+    return min([start, *descent.go(start)], key=lambda one: one.cycles).place.schedule
 
 
 def _plans(layer: Layer, hardware: Hardware, residence: Residence, estimate: Estimate) -> Iterator[_Plan]:

@@ -10,8 +10,8 @@ or over some, in every way, with the nests of the HWCs that `hwgen.search.cluste
 The exact model of the program times the first by it, then those that may take fewer cycles, then those that take as
 few for fewer bytes. Beside the cycles is a lower bound (`hwgen.model.cycle_bound`).
 
-*Neighbours.* Where programs are short, estimates tell little. There descents go on from the fastest one of each
-spread (`hwgen.search.cluster.descent`).
+*Neighbours.* Descents go on from the fastest one, and from that of each other spread that is nearly as fast, or
+whose program is short, since there estimates tell little (`hwgen.search.cluster.descent`).
 
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
 """
@@ -33,7 +33,7 @@ from hwgen.model.cluster.cluster_counts import dram_bytes, tcdm_bytes
 from hwgen.model.cluster.placement import place
 from hwgen.model.cycle_bound import cycle_bound
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
-from hwgen.search.cluster.descent import SHORT, Arrived, Descent
+from hwgen.search.cluster.descent import Arrived, Descent
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.search.cluster.lane_shapes import in_best_cluster_form
 from hwgen.search.cluster.neighbours import Neighbours, Place
@@ -66,6 +66,9 @@ MOST_MISSED = 1.05
 """The factor by which estimates are believed to miss all alike, at most: those of small layers miss by more."""
 SMALL, BESIDE = 2000, 40
 """Cycles below which an estimate may miss by these others besides."""
+STARTED, SHORT = 0.02, 500
+"""The part by which the fastest of a spread may exceed the fewest cycles for a descent from it; cycles below which
+one starts from each."""
 HOPED, HOPED_CYCLES = 0.02, 500
 """The part by which a first estimate may exceed the least second one, and the cycles, for small layers."""
 
@@ -206,7 +209,7 @@ def _next(left: Sequence[_Candidate], known: Sequence[_Timed]) -> _Candidate | N
 def _beside(
     known: Sequence[_Timed], search: _Search, timed: Judge, estimate: Estimate, bound: float, lanes: int
 ) -> list[_Timed]:
-    """What descents come by where programs are short: from the fastest of these, then from that of each spread."""
+    """What descents come by from the fastest of these, then from that of each spread that is not much slower."""
     layer = known[0].candidate.schedule.layer
 
     def cycles(schedule: Schedule) -> float:
@@ -216,7 +219,7 @@ def _beside(
     there, started = list(known), list[Spread]()
     while left := [one for one in there if one.candidate.plan.spread not in started]:
         start = min(left, key=lambda one: (one.cycles, one.candidate.dram_bytes))
-        if start.cycles >= SHORT:
+        if start.cycles > max(SHORT, (1 + STARTED) * min(one.cycles for one in there)):
             break
         schedule, plan = start.candidate.schedule, start.candidate.plan
         started.append(plan.spread)

@@ -6,10 +6,12 @@ vectors of lanes. Where the tile or its spread changes, the HWCs' tiles cut a sl
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Dim
-from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.ir.level import TCDM
+from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, spreads_over_some
 from hwgen.search.core.orders import TILED
@@ -27,6 +29,30 @@ class Place:
     loops: OuterLoops
     steps: dict[Dim, int]
     spread: Spread
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> "Place | None":
+        """The place of a schedule whose loops over HWCs follow those around its tile; None where they do not."""
+        nest, extents = schedule.nest, schedule.layer.extents
+        marked = [at for at, item in enumerate(nest) if isinstance(item, Marker) and item.level == TCDM]
+        if not marked:
+            return None
+        around = [item for item in nest[: marked[-1] + 2] if isinstance(item, Loop)]
+        places = {
+            array: sum(isinstance(one, Loop) for one in nest[:at]) for at in marked for array in _arrays(nest[at])
+        }
+        loops = OuterLoops(
+            tuple(loop.dim for loop in around),
+            tuple(loop.step for loop in around),
+            tuple(places.get(array, -1) for array in ARRAYS),
+        )
+        shared = takewhile(_spreads, nest[marked[-1] + 2 :])
+        spread = {item.dim: item.step for item in shared if isinstance(item, Loop)}
+        cut = dict(zip(loops.dims, loops.steps, strict=True))
+        steps = {dim: cut.get(dim, extents[dim]) for dim in TILED}
+        place = cls(schedule, loops, steps, spread)
+        again = (*loops.items(), *(Loop(dim, step, "hwc") for dim, step in spread.items()), *place.inner)
+        return place if again == nest and not any(_spreads(item) for item in place.inner) else None
 
     @property
     def inner(self) -> tuple[Loop | Marker, ...]:
@@ -165,6 +191,14 @@ class Neighbours:
         over = (Loop(dim, step, "hwc") for dim, step in spread.items())
         nest = (*loops.items(), *over, *items)
         return Place(place.schedule.model_copy(update={"nest": nest}), loops, steps, spread)
+
+
+def _arrays(item: Loop | Marker) -> tuple[ArrayName, ...]:
+    return item.arrays if isinstance(item, Marker) else ()
+
+
+def _spreads(item: Loop | Marker) -> bool:
+    return isinstance(item, Loop) and item.over is not None
 
 
 def _tile_steps(inner: tuple[Loop | Marker, ...]) -> dict[Dim, int]:

@@ -67,3 +67,20 @@ def test_markers_and_orders() -> None:
     assert OuterLoops(("m", "y"), (16, 6), (1, 0, 1)) in of_loops
     assert OuterLoops(("y", "m"), (6, 16), (1, 1, 1)) in of_loops
     assert all(max(loops.marked) == len(loops.dims) - 1 for loops in of_loops)
+
+
+def test_the_place_of_a_schedule() -> None:
+    """It is told from the nest, whatever the tile, the markers, the order and the spread."""
+    start = place_of((8, 3, 6))
+    beside = list(NEIGHBOURS.around(start))
+    for one in [start, *NEIGHBOURS.inside(start), *beside, *NEIGHBOURS.around(beside[-1])]:
+        found = Place.of(one.schedule)
+        assert found is not None
+        assert (found.loops, found.steps, found.spread) == (one.loops, one.steps, one.spread)
+
+
+def test_no_place_where_a_loop_is_between() -> None:
+    start = place_of((8, 3, 6)).schedule
+    nest = (*start.nest[:2], Loop("x", 6), *start.nest[2:])
+    assert Place.of(start.model_copy(update={"nest": nest})) is None
+    assert Place.of(start.model_copy(update={"nest": start.nest[3:]})) is None
