@@ -5,23 +5,30 @@ First the steps of the HWCs' tiles, then the loops around a tile and its spread,
 factor by which it missed those of the schedule itself; each neighbour that is not clearly slower by that is timed.
 
 *The descent is bounded by what can be won*: the farther the cycles are from the proven bound, the more neighbours are
-looked at, `MOST_LOOKED_AT` at most.
+looked at, `MOST_LOOKED_AT` at most. Nor are those looked at that move many more bytes at the HWCs' ports than the
+schedule that it began with, unless that is of a short program: where ports are busy most of the time, HWCs wait at
+the banks of the memory for longer than the model tells.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
+from hwgen.model.cluster.cluster_counts import tcdm_bytes
 from hwgen.search.cluster.neighbours import Neighbours, Place
 
-__all__ = ["Arrived", "Descent"]
+__all__ = ["SHORT", "Arrived", "Descent"]
 
 MOST_LOOKED_AT = 48
 WORTH = 0.008
 """The part of the bound that can be won, for which one neighbour is looked at."""
 BESIDE, BESIDE_PART = 100, 0.002
 """Cycles that a neighbour may be estimated to take more, and is timed; or this part of them, if that is more."""
+MORE, SHORT = 0.3, 500
+"""The part by which a neighbour may move more bytes at the ports than the schedule that a descent began with; cycles
+below which a program is short."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,14 @@ class Descent:
         bound: float,
     ) -> None:
         self._neighbours, self._fits, self._estimate, self._cycles = neighbours, fits, estimate, cycles
-        self._bound, self._left = bound, 0
+        self._bound, self._left, self._most_bytes = bound, 0, 0.0
         self._known: set[object] = set()
 
     def go(self, start: Arrived) -> list[Arrived]:
         """What is timed on the way, each after fewer cycles than the one before or beside it."""
         found = [start]
         self._known.add(start.place.schedule.nest)
+        self._most_bytes = inf if start.cycles < SHORT else (1 + MORE) * tcdm_bytes(start.place.schedule)
         self._left = min(MOST_LOOKED_AT, int((start.cycles / self._bound - 1) / WORTH))
         kinds, vain, turn = (self._neighbours.inside, self._neighbours.around, self._neighbours.uneven), 0, 0
         while vain < len(kinds) and self._left > 0:
@@ -78,7 +86,7 @@ class Descent:
                 continue
             self._known.add(one.schedule.nest)
             try:
-                if self._fits(one.schedule):
+                if tcdm_bytes(one.schedule) <= self._most_bytes and self._fits(one.schedule):
                     self._left -= 1
                     yield one, self._estimate(one.schedule)
             except InputError:

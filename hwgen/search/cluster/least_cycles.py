@@ -33,7 +33,7 @@ from hwgen.model.cluster.cluster_counts import dram_bytes, tcdm_bytes
 from hwgen.model.cluster.placement import place
 from hwgen.model.cycle_bound import cycle_bound
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
-from hwgen.search.cluster.descent import Arrived, Descent
+from hwgen.search.cluster.descent import SHORT, Arrived, Descent
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.search.cluster.lane_shapes import in_best_cluster_form
 from hwgen.search.cluster.neighbours import Neighbours, Place
@@ -66,9 +66,9 @@ MOST_MISSED = 1.05
 """The factor by which estimates are believed to miss all alike, at most: those of small layers miss by more."""
 SMALL, BESIDE = 2000, 40
 """Cycles below which an estimate may miss by these others besides."""
-STARTED, SHORT = 0.02, 500
-"""The part by which the fastest of a spread may exceed the fewest cycles for a descent from it; cycles below which
-one starts from each."""
+STARTED = 0.02
+"""The part by which the fastest of a spread may exceed the fewest cycles for a descent from it, but where a program
+is short."""
 HOPED, HOPED_CYCLES = 0.02, 500
 """The part by which a first estimate may exceed the least second one, and the cycles, for small layers."""
 

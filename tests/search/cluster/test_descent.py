@@ -4,7 +4,8 @@ import pytest
 
 from hwgen.ir.schedule import Loop, Schedule
 from hwgen.lower.cluster.cycles import estimated_cycles
-from hwgen.search.cluster.descent import Arrived, Descent
+from hwgen.model.cluster.cluster_counts import tcdm_bytes
+from hwgen.search.cluster.descent import MORE, SHORT, Arrived, Descent
 from hwgen.search.cluster.neighbours import Neighbours, Place
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.core.settings import Slices
@@ -57,3 +58,18 @@ def test_a_short_program() -> None:
     found = descent.go(Arrived(Place(whole, loops, tile, {}), estimate(whole), cycles(whole)))
     assert round(cycles(whole)) == 259
     assert min(round(one.cycles) for one in found) == 256
+
+
+def test_ports_are_not_much_busier() -> None:
+    """Tiles of fewer outputs read their operands more often: of what a third more bytes moves nothing is timed."""
+    asked: list[Schedule] = []
+
+    def estimate(schedule: Schedule) -> float:
+        asked.append(schedule)
+        return 1e9
+
+    for cycles in (SHORT - 1, SHORT):
+        asked.clear()
+        Descent(NEIGHBOURS, lambda _: True, estimate, size, 1).go(Arrived(START, 1.0, cycles))
+        most = max(tcdm_bytes(one) for one in asked) / tcdm_bytes(START.schedule)
+        assert (most > 1 + MORE) == (cycles < SHORT)
