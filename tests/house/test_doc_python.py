@@ -88,7 +88,6 @@ def test_the_whole_page_prints_what_it_says(
     assert len(list((tmp_path / "rtl").rglob("hwc.v"))) == 2
 
 
-@pytest.mark.nightly
 def test_a_script_that_uses_it_is_checked_by_mypy(tmp_path: Path) -> None:
     """The page as a user's script: strictly, with no settings but mypy's own. What is no name of a plan is found."""
     code = "\n".join(block.code for block in blocks())
