@@ -30,6 +30,7 @@ from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.forecast import pairs_beside
 from hwgen.lower.network.hwc_plan import NetworkPlan
 from hwgen.lower.network.layers import nothing_runs, refusals, weighted
 from hwgen.lower.network.placement import Placement, placement, plan_on
@@ -79,6 +80,12 @@ class NetworkRun(Checked):
             return elapsed_cycles(self.programs)
         results = [one.result for one in self.ran]
         return sum(one.predicted_cycles for one in results), sum(one.cycles for one in results)
+
+    @property
+    def beside_layers(self) -> dict[str, str]:
+        """The nodes that run beside the layer before them on a cluster, as far as they can, each with that layer."""
+        stretches = self.plan.stretches if isinstance(self.plan, ClusterPlan) else ()
+        return {node: layer for stretch in stretches for node, layer in pairs_beside(stretch).items()}
 
     @property
     def macs(self) -> int:
@@ -430,6 +437,7 @@ def _document(done: NetworkRun) -> dict[str, Any]:
     busy = [each for program in done.programs for each in program.layers_busy]
     for layer, cycles in zip(layers, busy, strict=bool(busy)):
         layer["busy"] = {"predicted": _rounded(cycles)}
+        layer["beside"] = done.beside_layers.get(str(layer["node"]))
     energies = [layer["energy"] for layer in layers]
     return {
         "network": done.graph.name,

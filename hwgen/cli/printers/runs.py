@@ -9,7 +9,6 @@ from hwgen.cli.printers.forecasts import tell_beside
 from hwgen.cli.printers.quantised import print_beside
 from hwgen.ir.network.kinds import View
 from hwgen.lower.network.cluster_plan import ClusterPlan
-from hwgen.lower.network.forecast import pairs_beside
 
 __all__ = ["print_run"]
 
@@ -40,7 +39,7 @@ def print_run(done: NetworkRun) -> None:
     wide = [bytes_of[1], "MAC utilisation", bytes_of[0], *bytes_of[2:], "image"]
     print_table("Layers in the hardware", columns, rows, wide=wide)
     if isinstance(done.plan, ClusterPlan):
-        tell_beside({node: layer for stretch in done.plan.stretches for node, layer in pairs_beside(stretch).items()})
+        tell_beside(done.beside_layers)
     print_cycles_note()
     print_failures([one.result for one in done.ran])
     for one in done.ran:

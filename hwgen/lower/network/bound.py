@@ -10,9 +10,10 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Concatenation, Movement, Node
-from hwgen.lower.network.cluster_plan import is_for_vector, require_vector_node
+from hwgen.lower.network.cluster_plan import require_vector_node
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.lower.network.tables import with_tables
+from hwgen.lower.vector.tasks import is_for_vector
 from hwgen.model.cycle_bound import least_busy
 from hwgen.search.layer_forms import forms_of
 

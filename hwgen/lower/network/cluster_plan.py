@@ -18,18 +18,7 @@ from hwgen.arch.weights import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.network.graph import Graph
-from hwgen.ir.network.kinds import (
-    Addition,
-    AveragePool,
-    Concatenation,
-    Convolution,
-    Lookup,
-    MaxPool,
-    Node,
-    Product,
-    dense_weights,
-    zero_share,
-)
+from hwgen.ir.network.kinds import Convolution, Lookup, Node, Product, dense_weights, zero_share
 from hwgen.ir.network.tensors import Int8
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
@@ -44,16 +33,15 @@ from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
 from hwgen.lower.network.tables import with_tables
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
-from hwgen.lower.vector.tasks import moves_planes, tasks_of
+from hwgen.lower.vector.tasks import is_for_vector, tasks_of
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
 
-__all__ = ["ClusterLayer", "ClusterPlan", "Stretch", "is_for_vector", "plan_cluster", "require_vector_node"]
+__all__ = ["ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]
 
-VECTOR_KINDS = (Addition, AveragePool, Concatenation, Lookup, MaxPool)
 MOST_INPUTS = 5
 """Maps of one node that the harness counts by their places."""
 
@@ -250,11 +238,6 @@ def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, b
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{node.name}: ")
     return found, refused
-
-
-def is_for_vector(node: Node) -> bool:
-    """Whether a vector unit, or the DMA beside it, runs nodes of this kind."""
-    return isinstance(node, VECTOR_KINDS) or moves_planes(node)
 
 
 def require_vector_node(graph: Graph, node: Node) -> list[FeatureMap]:

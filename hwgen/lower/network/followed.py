@@ -12,8 +12,9 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import OUTPUT_DIMS, Dim
 from hwgen.ir.level import TCDM
 from hwgen.ir.network.graph import Graph
-from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Node
+from hwgen.ir.network.kinds import Node, View
 from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
+from hwgen.lower.vector.tasks import is_for_vector
 
 __all__ = ["left_after", "work_beside"]
 
@@ -30,14 +31,12 @@ def work_beside(graph: Graph, node: Node, hardware: Hardware) -> int:
     cluster = hardware.cluster or Cluster()
     if not cluster.vector:
         return 0
-    beat, most = beat_bytes(cluster.axi_bits), 0
+    beat, most, stored = beat_bytes(cluster.axi_bits), 0, {node.output}
     for other in graph.nodes:
-        if (
-            not isinstance(other, Addition | AveragePool | Concatenation | Lookup | MaxPool)
-            or node.output not in other.inputs
-        ):
-            continue
-        if not set(node.inputs) & set(other.inputs):
+        reads = stored & set(other.inputs) and not set(node.inputs) & set(other.inputs)
+        if reads and isinstance(other, View):
+            stored.add(other.output)
+        elif reads and is_for_vector(other):
             made = graph.tensors[other.output].elements
             moved = made + sum(graph.tensors[name].elements for name in other.inputs)
             most = max(most, made // cluster.vector_elements, moved // beat)

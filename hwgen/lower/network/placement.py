@@ -11,9 +11,10 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, Dequantise, HostOperator, Node, Product, Quantise, View
-from hwgen.lower.network.cluster_plan import ClusterPlan, is_for_vector, plan_cluster, require_vector_node
+from hwgen.lower.network.cluster_plan import ClusterPlan, plan_cluster, require_vector_node
 from hwgen.lower.network.hwc_plan import NetworkPlan, plan_network
 from hwgen.lower.network.layers import layer_of, weighted
+from hwgen.lower.vector.tasks import is_for_vector
 
 __all__ = ["ANY_CLUSTER", "DEFAULT_CLUSTER", "Placement", "placement", "plan_on", "possible_placement"]
 

@@ -15,7 +15,7 @@ from hwgen.ir.network.kinds import Addition, AveragePool, Concatenation, Lookup,
 from hwgen.ir.requantisation import Scale
 from hwgen.lower.vector.maps import FeatureMap
 
-__all__ = ["ELEMENT", "Arithmetic", "Region", "Task", "moves_planes", "tasks_of"]
+__all__ = ["ELEMENT", "Arithmetic", "Region", "Task", "is_for_vector", "moves_planes", "tasks_of"]
 
 Ints = NDArray[np.int64]
 MOVED_TOGETHER = 16
@@ -158,6 +158,11 @@ def _joined_parts(
     for source in (one.flat(outer) for one in inputs):
         yield source, replace(whole, base=whole.base + done, columns=source.columns)
         done += source.columns
+
+
+def is_for_vector(node: Node) -> bool:
+    """Whether a vector unit, or the DMA beside it, runs nodes of this kind."""
+    return isinstance(node, Addition | AveragePool | Concatenation | Lookup | MaxPool) or moves_planes(node)
 
 
 def moves_planes(node: Node) -> bool:

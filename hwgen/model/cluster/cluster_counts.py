@@ -124,9 +124,10 @@ def dma_crossings(nest: Nest) -> dict[ArrayName, Crossing]:
     return {array: crossing(nest, array, Held.at(nest.schedule, array, TCDM), NARROW_PORTS) for array in ARRAYS}
 
 
-def dram_bytes(schedule: Schedule, hwcs: int = 1) -> int:
-    """Bytes of I, W and O that the DMA moves."""
-    return _bytes(dma_crossings(Nest(normalised(schedule, hwcs))))
+def dram_bytes(schedule: Schedule, hwcs: int = 1, unmoved: Collection[Operand] = ()) -> int:
+    """Bytes of I, W and O that the DMA moves, without those of ``unmoved`` operands."""
+    crossings = dma_crossings(Nest(normalised(schedule, hwcs)))
+    return _bytes({array: one for array, one in crossings.items() if array not in unmoved})
 
 
 def tcdm_bytes(schedule: Schedule) -> int:

@@ -4,7 +4,7 @@ Of what stays the DMA moves nothing, so that tiles only cut the weights, of whic
 and the maps that do not stay. Each cut into a few equal tiles, along filters and along rows, is spread over all HWCs,
 or over some, in every way, with the nests of the HWCs that a search for all maps in the DRAM looks at, too. They are
 taken in the order of an estimate; the exact model of the program times the best, from the fastest of which a descent
-goes on (`hwgen.search.cluster.descent`).
+goes on (`hwgen.search.cluster.descent`). Of those near the fewest cycles that of fewest bytes is taken.
 
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
 """
@@ -12,16 +12,19 @@ goes on (`hwgen.search.cluster.descent`).
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import inf, prod
+from math import prod
 
 from hwgen.arch.bus import beat_bytes
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Schedule
+from hwgen.model.cluster.cluster_counts import dram_bytes
 from hwgen.model.cluster.residence import Residence
+from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.cycle_bound import cycle_bound
 from hwgen.search.cluster.descent import Arrived, Descent
+from hwgen.search.cluster.least_cycles import NEAR
 from hwgen.search.cluster.neighbours import Neighbours, Place
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
@@ -82,31 +85,39 @@ def search_with_kept_maps(
             known.append((cycles, schedule))
         if len(known) >= MOST_ESTIMATED:
             break
-    best, least, tried = None, inf, 0
+    judged: list[tuple[float, Schedule]] = []
     first = [] if found is None else [found]
     for schedule in [*first, *(one for _, one in sorted(known, key=lambda one: one[0]))]:
-        if tried == MOST_JUDGED + len(first):
+        if len(judged) == MOST_JUDGED + len(first):
             break
         try:
-            cycles = timed(schedule)
+            judged.append((timed(schedule), schedule))
         except InputError:
             continue
-        tried += 1
-        if cycles < least:
-            best, least = schedule, cycles
-    return None if best is None else _beside(best, least, hardware, timed, estimate)
+    if not judged:
+        return None
+    judged += _beside(*min(judged, key=lambda one: one[0]), hardware, timed, estimate)
+    most = (1 + NEAR) * min(cycles for cycles, _ in judged)
+    near = [one for one in judged if one[0] <= most]
+    return min(near, key=lambda one: (_moved(one[1], residence), one[0]))[1]
 
 
-def _beside(best: Schedule, least: float, hardware: Hardware, timed: Estimate, estimate: Estimate) -> Schedule:
-    """The fastest that a descent from a schedule comes by, or this one."""
-    place, target = Place.of(best), Target.of(hardware)
+def _moved(schedule: Schedule, residence: Residence) -> int:
+    """Bytes that the DMA moves."""
+    return dram_bytes(held_whole(schedule, residence.arrays), unmoved=residence.unmoved)
+
+
+def _beside(
+    cycles: float, schedule: Schedule, hardware: Hardware, timed: Estimate, estimate: Estimate
+) -> list[tuple[float, Schedule]]:
+    """What a descent from a schedule comes by, with its cycles."""
+    place = Place.of(schedule)
     if place is None:
-        return best
-    neighbours = Neighbours(hardware, Slices(best.layer, target.settings))
-    bound = cycle_bound(best.layer, hardware).lanes
-    descent = Descent(neighbours, lambda _: True, estimate, timed, bound)
-    start = Arrived(place, estimate(best), least)
-    return min([start, *descent.go(start)], key=lambda one: one.cycles).place.schedule
+        return []
+    neighbours = Neighbours(hardware, Slices(schedule.layer, Target.of(hardware).settings))
+    descent = Descent(neighbours, lambda _: True, estimate, timed, cycle_bound(schedule.layer, hardware).lanes)
+    found = descent.go(Arrived(place, estimate(schedule), cycles))
+    return [(one.cycles, one.place.schedule) for one in found]
 
 
 def _plans(layer: Layer, hardware: Hardware, residence: Residence, estimate: Estimate) -> Iterator[_Plan]:

@@ -175,10 +175,10 @@ def _tell(result: dict[str, Any], done: int, known: int) -> None:
 
 def _summary_data(row: Summary) -> dict[str, Any]:
     data = asdict(row)
-    configuration = data.pop("configuration")
+    del data["configuration"]
     numbers = {key: round(value, 6) if isinstance(value, float) else value for key, value in data.items()}
     goal = goal_data(row.configuration, row.mean_utilisation, row.ratio)
-    return {"name": row.configuration.name, **configuration, **numbers, "goal": goal}
+    return {"name": row.configuration.name, **row.configuration.asked, **numbers, "goal": goal}
 
 
 def _print(rows: list[Summary], outcome: Outcome, seconds: float, jobs: int) -> None:

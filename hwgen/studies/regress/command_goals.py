@@ -83,9 +83,9 @@ def _tell(configuration: str, layer: str, cycles: int) -> None:
 
 def _data(one: Modelled) -> dict[str, Any]:
     data = asdict(one)
-    configuration = data.pop("configuration")
+    del data["configuration"]
     goal = goal_data(one.configuration, one.mean_utilisation, one.ratio)
-    return {"name": one.configuration.name, **configuration, **data, "goal": goal}
+    return {"name": one.configuration.name, **one.configuration.asked, **data, "goal": goal}
 
 
 def _print(found: Sequence[Modelled]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,11 @@ class Configuration:
         if self != Configuration.busy(self.kind, self.budget, self.multipliers):
             return None
         return goal_of(self.kind, self.budget, self.multipliers)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is asked for of HWCs that are found, by member."""
+        return {key: value for key, value in asdict(self).items() if key != "given"}
 
     @property
     def engine(self) -> str:

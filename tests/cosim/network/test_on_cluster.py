@@ -24,9 +24,9 @@ KINDS = ("conv", "depthwise conv", "product", "add", "average pool", "max pool",
 MOST_ERROR, MEAN_ERROR = 0.08, 0.025
 """By which the cycles of such small programs may be predicted wrong where all ports are as narrow as the DMA's: of
 any of them, in the mean of all."""
-SYSTEM_ERROR = 0.0025
-"""The same of the two networks that run on two clusters in every run, whose ports hardly meet at a bank: twice in a
-program of 856 cycles."""
+SYSTEM_ERROR = 0.001
+"""The same of the two networks that run on two clusters in every run, whose ports hardly meet at a bank: once in a
+program of 2,571 cycles."""
 DDR3 = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 BUILT_IN, BUILT_IN_ERROR = "cluster_64_vector", 0.02
 """The built-in cluster for networks, and by which the cycles of any of them may be predicted wrong there."""
@@ -131,7 +131,7 @@ def test_cycles_on_the_built_in_cluster(tmp_path: Path, seed: int) -> None:
     assert programs
 
 
-@pytest.mark.parametrize(("seed", "resident"), [(15, True), (18, False)])  # the latter with two programs
+@pytest.mark.parametrize(("seed", "resident"), [(21, True), (20, False)])  # the latter with two programs
 def test_images_run_on_several_clusters_at_the_same_time(
     tmp_path: Path, hardware: Hardware, seed: int, resident: bool
 ) -> None:
