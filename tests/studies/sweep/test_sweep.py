@@ -311,7 +311,8 @@ def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
 
 def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> None:
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "-j", 1)
-    refused(run(*sweep), "--buffer: expected sizes such as 512 or 1KiB,4KiB (with --depth-first: --memory)")
+    expected = "sizes such as 512 or 1KiB,4KiB, or --hardware, which has its own (with --depth-first: --memory)"
+    refused(run(*sweep), f"--buffer: expected {expected}")
     refused(run(*sweep, "--buffers", "some"), "--buffer: expected sizes such as 512")
     refused(
         run(*sweep, "--buffers", "1KiB", "--objective", "balanced,least"),
@@ -425,10 +426,12 @@ def test_tables_without_pyarrow_are_csv(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: Path) -> None:
-    answer = command("sweep", layer_set, "--buffers", "16", "--no-sim", "-j", 1, "-o", tmp_path / "out", "-q")
+    sweep = ("sweep", layer_set, "--buffers", "16", "--no-sim", "-j", 1, "-o", tmp_path / "out")
+    answer = command(*sweep)
     told = answer.err.splitlines()
     assert (answer.status, answer.out) == (2, "")
     assert told[-1].startswith("hwgen: no feasible point: no HWC of 16 bytes runs all 1 layers")
     assert told[0].startswith("[0/1] ")
     assert told[-2].startswith("[1/1] ")
+    assert command(*sweep, "-q").err.splitlines() == told[-1:]
     assert not (tmp_path / "out" / "results.csv").exists()
