@@ -177,7 +177,7 @@ def _judge_counts(record: Record, run: dict[str, Any]) -> float:
         + (f", and of {sum(one['passed'] for one in programs)} of {len(programs)} programs" if programs else ""),
         not unequal and all(one["passed"] for one in programs),
     )
-    each = _with_those_beside(layers)
+    each = with_those_beside(layers)
     far = max(_wrong(one) for one in each)
     record.mark(
         f"cycles of a layer differ by at most {far:.2%} from the prediction (up to {CYCLES:.0%})", far <= CYCLES
@@ -192,7 +192,7 @@ def _judge_counts(record: Record, run: dict[str, Any]) -> float:
     return far
 
 
-def _with_those_beside(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_those_beside(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Nodes and cycles of layers, each with those of the node that runs beside it.
 
     How much of such a node is left when the layer ends depends on how long that took.

@@ -434,10 +434,10 @@ def _document(done: NetworkRun) -> dict[str, Any]:
         }
         for one in done.ran
     ]
-    busy = [each for program in done.programs for each in program.layers_busy]
+    busy, beside = [each for program in done.programs for each in program.layers_busy], done.beside_layers
     for layer, cycles in zip(layers, busy, strict=bool(busy)):
         layer["busy"] = {"predicted": _rounded(cycles)}
-        layer["beside"] = done.beside_layers.get(str(layer["node"]))
+        layer["beside"] = beside.get(str(layer["node"]))
     energies = [layer["energy"] for layer in layers]
     return {
         "network": done.graph.name,
