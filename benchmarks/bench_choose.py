@@ -24,9 +24,8 @@ from examples.mlperf_tiny.networks import NETWORKS, quantised_network
 from hwgen.api.choosing.request import ChooseRequest, planned_on
 from hwgen.api.choosing.selection import Budget
 from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.choosing.workload import QuantisedModel
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.lower.network.bound import NetworkBound
-from hwgen.readers.integers.reader import read_quantised
 from hwgen.tools.machine import processors
 from hwgen.tools.side_by_side import as_they_come
 
@@ -93,7 +92,7 @@ def _chosen(name: str, model: Path, budget: Budget) -> dict[str, Any]:
     def answer() -> dict[str, Any]:
         started = time.perf_counter()
         try:
-            found = ChooseRequest(model=model, budget=budget).answer()
+            found = ChooseRequest(network=model, budget=budget).answer()
         except InputError as error:
             return {"why": str(error).rpartition(": ")[2], "seconds": time.perf_counter() - started}
         row = {"seconds": time.perf_counter() - started, "why": found.limit, "stopped": found.stopped}
@@ -124,11 +123,11 @@ def _told(name: str, row: dict[str, Any], budget: Budget, better: str) -> bool:
 
 def _drawn(name: str, model: Path, number: int) -> list[dict[str, Any]]:
     """Plans of clusters that are drawn without regard to their bounds, of those that run the network."""
-    space = list(candidates(NetworkBound(read_quantised(model))))
+    space = list(candidates(QuantisedModel(model).bound()))
     sample = Random(SEED).sample(space, DRAWN)[:number]
     files = {one.hardware.name: FOLDER / f"{name}_{one.hardware.name}.json" for one in sample}
     waiting = iter([one for one in sample if not files[one.hardware.name].exists()])
-    calls = ((model, one) for one in waiting)
+    calls = ((QuantisedModel(model), one) for one in waiting)
     for (_, one), made in as_they_come(planned_on, lambda: next(calls, None), processors()):
         found = made if isinstance(made, str) else made.cycles
         write_atomically(files[one.hardware.name], json.dumps(_row(one, found)))

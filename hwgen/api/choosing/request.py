@@ -1,14 +1,13 @@
-"""``hwgen choose``: the cluster that fits a network and a budget."""
+"""``hwgen choose``: the cluster that fits a network, or layers, and a budget."""
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import inf
 from os import PathLike
 from pathlib import Path
+from shlex import quote
 from time import monotonic
 from typing import Any
 
@@ -18,21 +17,16 @@ from hwgen.api.choosing.pages import COLUMNS, asked_lines, bound_cloud, plan_row
 from hwgen.api.choosing.selection import Budget, Planned, Selection
 from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.api.choosing.synthesis import Synthesised, synthesised
-from hwgen.api.networks import Network, is_model
+from hwgen.api.choosing.workload import ChosenFor, chosen_for
+from hwgen.api.networks import NetworkLike
 from hwgen.api.progress import note, steps
-from hwgen.api.results import Answer, Difference, Figure
-from hwgen.api.running import RunRequest
+from hwgen.api.results import Answer, Figure
 from hwgen.api.session import call
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, dump_yaml, json_text, sealed, write_atomically
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.network.graph import Graph
-from hwgen.lower.network.bound import NetworkBound
-from hwgen.lower.network.cluster_plan import plan_cluster
-from hwgen.lower.network.forecast import NodeForecast, forecast_of
-from hwgen.lower.network.placement import possible_placement
-from hwgen.readers.integers.reader import read_quantised
+from hwgen.lower.network.forecast import NodeForecast
 from hwgen.tools.cache import digest_of
 from hwgen.tools.kept import sealed_document
 from hwgen.tools.machine import processors
@@ -52,19 +46,17 @@ WRITING_SECONDS, WRITING = 10.0, 0.1
 """What is kept for the files and their pictures at the end, and the part of the time that this is at most."""
 RUNS = 0.5
 """The part of the time that is kept for a run, at most: what takes longer is not waited for."""
-SEED = 1
-"""The seed of the random inputs of runs."""
 CHOSEN, FRONT, KEPT, DOCUMENT, PAGE = "chosen.yaml", "front", "planned", "choice.json", "choice.html"
 """What is in the folder: the hardware, that of the front, plans that are kept, the document, the page."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Choice(Answer):
-    """What is chosen for a network, and what else was planned.
+    """What is chosen for a network or for layers, and what else was planned.
 
     Members
     -------
-    model, network : its file, and its name.
+    work : what it is chosen for.
     budget : what was asked for.
     chosen : the chosen one; None where nothing that was planned does what is asked.
     nearest : the one of the most images a second; where all take more energy than asked, the one of the least.
@@ -78,8 +70,7 @@ class Choice(Answer):
     synthesised : the chosen one after synthesis; None where that was not asked for.
     """
 
-    model: Path
-    network: str
+    work: ChosenFor
     budget: Budget
     chosen: Planned | None
     nearest: Planned
@@ -92,6 +83,18 @@ class Choice(Answer):
     folder: Path | None
     stopped: str | None = None
     synthesised: Synthesised | None = None
+
+    @property
+    def network(self) -> str:
+        """What it is chosen for is called."""
+        return self.work.name
+
+    @property
+    def next(self) -> str | None:
+        """The command that takes the chosen one; None where there is none, or no folder."""
+        if self.chosen is None or self.folder is None:
+            return None
+        return self.work.command(quote(str(self.folder / CHOSEN)))
 
     @property
     def best(self) -> Point | None:
@@ -213,21 +216,22 @@ class Choice(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class ChooseRequest:
-    """A quantised network, a budget, the folder that gets the files, minutes that it takes at most.
+    """A quantised network or layers, a budget, the folder that gets the files, minutes that it takes at most.
 
     No plan, and no run, is begun that will not end in this time, as those before it say, but the first plan.
     ``dram`` : a hardware file, or a built-in name, whose cluster has the DRAM of all; None: it answers at once.
     ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run. ``synth`` :
-    synthesise what is chosen.
+    synthesise what is chosen. ``partial`` : leave out layers that no schedule can be made for.
     """
 
-    model: Path
+    network: NetworkLike
     budget: Budget
     output: Path | None = None
     minutes: float = MINUTES
     confirm: bool = True
     synth: bool = False
     dram: str | None = None
+    partial: bool = False
     jobs: int | None = None
 
     @call
@@ -237,25 +241,23 @@ class ChooseRequest:
         self._check()
         dram = _dram_of(self.dram)
         claim_folder(self.output)
-        note(f"reading {self.model}")
-        graph = read_quantised(self.model)
-        bound = NetworkBound(graph)
-        if not bound.macs:
-            raise InputError(f"{self.model}: expected a network of which a cluster runs a node with weights")
-        found = list(candidates(bound, dram))
+        work = chosen_for(self.network, partial=self.partial)
+        note(f"reading {work.given}")
+        bound = work.bound()
+        found = list(candidates(bound, dram, scaled=work.scaled))
         allowed = [one for one in found if self.budget.allows(one)]
         if not allowed:
-            raise InputError(f"{self.model}: {_what_limits(found, self.budget)}")
+            raise InputError(f"{work.given}: {_what_limits(found, self.budget)}")
         selection = Selection(allowed, self.budget, runs=self.confirm)
-        note(f"planning {graph.name} on clusters, the most promising first")
+        note(f"planning {work.name} on clusters, the most promising first")
         with clock.told():
-            stopped = self._chosen(selection, clock)
+            stopped = self._chosen(selection, clock, work)
         best, nearest = selection.best, selection.nearest
         if nearest is None:
             reasons = "; ".join(list(dict.fromkeys(selection.refused.values()))[:3])
-            raise InputError(f"{self.model}: no cluster that was tried runs the network: {reasons}")
+            raise InputError(f"{work.given}: no cluster that was tried runs it: {reasons}")
         choice = Choice(
-            self.model, graph.name, self.budget, best, nearest, tuple(selection.front), tuple(selection.planned),
+            work, self.budget, best, nearest, tuple(selection.front), tuple(selection.planned),
             tuple(bound_cloud(found, self.budget)), len(found), len(selection.refused), selection.in_question,
             self.output, stopped,
         )  # fmt: skip
@@ -268,11 +270,6 @@ class ChooseRequest:
         return choice
 
     def _check(self) -> None:
-        if not is_model(self.model):
-            raise InputError(
-                f"{self.model}: expected a quantised model (ONNX, TFLite): layers of a set are not planned as one "
-                f"program; hwgen sweep compares hardware for them"
-            )
         asked = {"--fps": self.budget.fps, "--mhz": self.budget.mhz, "--minutes": self.minutes}
         asked |= {"--luts": self.budget.luts, "--dsps": self.budget.dsps, "--brams": self.budget.brams}
         asked |= {"--energy": self.budget.energy}
@@ -280,19 +277,18 @@ class ChooseRequest:
             if value is not None and not 0 < value < inf:
                 raise InputError(f"{option}: expected a number above 0, got {value:g}")
 
-    def _chosen(self, selection: Selection, clock: "_Clock") -> str | None:
+    def _chosen(self, selection: Selection, clock: "_Clock", work: ChosenFor) -> str | None:
         """Plan what is hoped to be the best and run what is, until the best has been run or the time is over.
 
         Returns what was left undone, and why. What is planned is kept as it comes, in ``output``.
         """
-        model = hashlib.sha256(self.model.read_bytes()).hexdigest()
         try:
             while True:
-                left = self._planned(selection, clock, model)
+                left = self._planned(selection, clock, work)
                 best = selection.best
                 if not self.confirm or best is None or best.measured is not None:
                     return left or None
-                if not self._confirmed_in_time(selection, best, clock, model):
+                if not self._confirmed_in_time(selection, best, clock, work):
                     return self._without_run(selection, left or f"--minutes {self.minutes:g} were over")
         except KeyboardInterrupt:
             if not selection.planned:
@@ -306,27 +302,27 @@ class ChooseRequest:
             return left
         return f"{left}; {best.candidate.hardware.name} was not run in the RTL"
 
-    def _planned(self, selection: Selection, clock: "_Clock", model: str) -> str | None:
+    def _planned(self, selection: Selection, clock: "_Clock", work: ChosenFor) -> str | None:
         """Plan until nothing is hoped to be better. Returns why it ended before."""
         left: str | None = None
 
         def draw() -> tuple[Any, ...] | None:
             nonlocal left
             while (one := selection.next()) is not None:
-                kept = self._kept(model, one)
+                kept = self._kept(work, one)
                 left = self._why_no_more(selection, clock) if kept is None else None
                 if left is not None:
                     selection.put_back(one)
                     return None
                 if kept is None:
                     clock.begins(one.hardware.name)
-                    return self.model, one
+                    return work, one
                 self._add(selection, one, kept)
             return None
 
         for (_, one), made in as_they_come(planned_on, draw, self.jobs or processors()):
             clock.ended(one.hardware.name)
-            self._keep(model, one, made)
+            self._keep(work, one, made)
             self._add(selection, one, made)
         return left
 
@@ -357,34 +353,30 @@ class ChooseRequest:
         if best is not None and self.output is not None:
             write_atomically(self.output / CHOSEN, dump_yaml(best.candidate.hardware.as_data()))
 
-    def _confirmed_in_time(self, selection: Selection, best: Planned, clock: "_Clock", model: str) -> bool:
-        """Whether there was time to run the network on a cluster in the RTL."""
+    def _confirmed_in_time(self, selection: Selection, best: Planned, clock: "_Clock", work: ChosenFor) -> bool:
+        """Whether there was time to run it on a cluster in the RTL."""
         name = best.candidate.hardware.name
         expected = clock.of_a_run(best.cycles)
         if not clock.has(expected):
             return False
-        note(f"running the network on {name}, about {expected:.0f} s")
+        note(f"running {work.name} on {name}, about {expected:.0f} s")
         with clock.running(best.cycles) as over:
             try:
-                run = RunRequest(
-                    model=self.model, hardware=best.candidate.hardware, seed=SEED, resident=True
-                ).answer()
+                cycles = work.run_on(best.candidate.hardware)
             except Exception:
                 if over.is_set():
                     return False
                 raise
-        if not run.passed:
-            raise Difference(f"{name}: hwgen run {self.model} --seed {SEED} --resident fails there")
-        selection.confirm(best, run.cycles)
-        self._keep(model, best.candidate, replace(best, measured=run.cycles))
+        selection.confirm(best, cycles)
+        self._keep(work, best.candidate, replace(best, measured=cycles))
         return True
 
     # --- files ---
 
-    def _kept(self, model: str, one: Candidate) -> Planned | str | None:
+    def _kept(self, work: ChosenFor, one: Candidate) -> Planned | str | None:
         if self.output is None:
             return None
-        document = sealed_document(self._file(model, one))
+        document = sealed_document(self._file(work, one))
         if document is None:
             return None
         if "refused" in document:
@@ -392,7 +384,7 @@ class ChooseRequest:
         nodes = tuple(NodeForecast.from_dict(node) for node in document["nodes"])
         return Planned(one, nodes=nodes, **{key: document[key] for key in KEPT_KEYS})
 
-    def _keep(self, model: str, one: Candidate, made: Planned | str) -> None:
+    def _keep(self, work: ChosenFor, one: Candidate, made: Planned | str) -> None:
         if self.output is None:
             return
         content: dict[str, Any] = {"hardware": one.hardware.name}
@@ -401,11 +393,11 @@ class ChooseRequest:
         else:
             content |= {key: getattr(made, key) for key in KEPT_KEYS}
             content["nodes"] = [node.to_dict() for node in made.nodes]
-        write_atomically(self._file(model, one), sealed(content))
+        write_atomically(self._file(work, one), sealed(content))
 
-    def _file(self, model: str, one: Candidate) -> Path:
+    def _file(self, work: ChosenFor, one: Candidate) -> Path:
         assert self.output is not None
-        return self.output / KEPT / f"{digest_of([PLANS, model, one.hardware.as_data()])}.json"
+        return self.output / KEPT / f"{digest_of([PLANS, work.key, one.hardware.as_data()])}.json"
 
     def _write(self, choice: Choice) -> None:
         if self.output is None:
@@ -500,27 +492,9 @@ class _Clock:
             self._tell()
 
 
-@lru_cache(maxsize=1)
-def _graph(model: Path) -> Graph:
-    return read_quantised(model)
-
-
-def planned_on(model: Path, one: Candidate) -> Planned | str:
-    """The plan of a network on a candidate, maps in the TCDM where they fit; or why it does not run it."""
-    graph = _graph(model)
-    try:
-        plan = plan_cluster(graph, one.hardware, resident=True)
-    except InputError as error:
-        return str(error)
-    possible = possible_placement(graph)
-    missing = sorted(possible.here - plan.here)
-    if missing:
-        return f"{missing[0]}: {plan.refused.get(missing[0], 'the host runs it')}"
-    each = [forecast_of(plan, stretch) for stretch in plan.stretches]
-    return Planned(
-        one, round(sum(part.cycles for part in each)), sum(part.bytes for part in each),
-        sum(part.energy for part in each), len(possible.reasons), tuple(node for part in each for node in part.nodes),
-    )  # fmt: skip
+def planned_on(work: ChosenFor, one: Candidate) -> Planned | str:
+    """The plan of a network, or of layers, on a candidate; or why it does not run it."""
+    return work.planned_on(one)
 
 
 def _dram_of(name: str | None) -> dict[str, object] | None:
@@ -551,7 +525,7 @@ def _what_limits(found: list[Candidate], budget: Budget) -> str:
 
 
 def choose(
-    model: str | PathLike[str] | Network,
+    network: NetworkLike,
     *,
     fps: float | None = None,
     mhz: float | None = None,
@@ -564,8 +538,9 @@ def choose(
     minutes: float = MINUTES,
     confirm: bool = True,
     synth: bool = False,
+    partial: bool = False,
 ) -> Choice:
-    """Choose a cluster for a quantised network: the fewest LUTs that reach ``fps``, else the fastest.
+    """Choose a cluster for a quantised network or for layers: the fewest LUTs that reach ``fps``, else the fastest.
 
     Cycles of the chosen one are those of a run in the RTL, its outputs and counts checked, unless the time was over
     (``stopped``); area and clock, of an ECP5, are estimates. Maps stay in the shared memory where they fit
@@ -573,7 +548,9 @@ def choose(
 
     Parameters
     ----------
-    model : the model's file, or what `load` made of it.
+    network : a quantised model by its file, or what `load` made of it, which is planned as `run` has it with
+        ``resident``; or what else `load` takes, whose layers are scheduled one by one as `schedule` does, each from
+        the DRAM and back.
     fps : images a second, at the least.
     mhz : the clock; else of each cluster that which it is estimated to have.
     luts, dsps, brams : LUT4-equivalents, multipliers and block RAMs that it may take, at most.
@@ -584,13 +561,13 @@ def choose(
     confirm : run the network on what is the best by its plan, in the RTL, until that has been run or the time is
         over.
     synth : synthesise what is chosen, which takes minutes, for its area and clock beside the estimates.
+    partial : of layers: leave out those that no schedule can be made for.
 
     Raises `InputError` where no cluster fits.
     """
-    given = model.given if isinstance(model, Network) else model
     budget = Budget(fps, mhz, luts, dsps, brams, energy)
     folder = None if output is None else Path(output)
     return ChooseRequest(
-        model=Path(given), budget=budget, output=folder, minutes=minutes, confirm=confirm, synth=synth,
-        dram=None if dram is None else str(dram),
+        network=network, budget=budget, output=folder, minutes=minutes, confirm=confirm, synth=synth,
+        dram=None if dram is None else str(dram), partial=partial,
     ).answer()  # fmt: skip

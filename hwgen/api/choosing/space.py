@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 from hwgen.arch.hardware_file import read_hardware_data
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.lower.network.bound import NetworkBound
 from hwgen.model.area.estimate import EstimatedArea, estimated_area
 
-__all__ = ["Candidate", "candidates"]
+__all__ = ["Bound", "Candidate", "candidates"]
 
 ORDER = ["m", "y", "x", {"buffer": "O"}, "c", {"buffer": "I"}, "k", {"buffer": "W"}, "l", "m", "y", "x"]
 """The loop order of the built-in clusters for networks, which has the fewest cycles of those that were compared."""
@@ -31,6 +30,17 @@ PORTS = ({"I": 32, "W": 32, "O": 32}, {"I": 32, "W": 64, "O": 64})
 AXI_BITS = (32, 64)
 
 
+class Bound(Protocol):
+    """What no plan goes below in cycles."""
+
+    @property
+    def has_vector_nodes(self) -> bool:
+        """Whether there is something that a vector unit can run."""
+
+    def cycles(self, hardware: Hardware) -> int:
+        """The bound on a cluster with given lanes."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """Hardware that may be chosen.
@@ -39,7 +49,7 @@ class Candidate:
     -------
     hardware : a cluster.
     area : what it is estimated to take on an ECP5.
-    bound : cycles of the network at the least.
+    bound : cycles of the network, or of all layers, at the least.
     place : its number along each axis of the space: candidates are alike that differ in few.
     """
 
@@ -49,10 +59,11 @@ class Candidate:
     place: tuple[int, ...]
 
 
-def candidates(bound: NetworkBound, dram: Mapping[str, object] | None = None) -> Iterator[Candidate]:
+def candidates(bound: Bound, dram: Mapping[str, object] | None = None, *, scaled: bool = True) -> Iterator[Candidate]:
     """All clusters of the space that can be built, with a vector unit if the network has something for it.
 
-    ``dram`` : the key ``dram`` of a cluster in a hardware file; None: the DRAM answers at once.
+    ``dram`` : the key ``dram`` of a cluster in a hardware file; None: the DRAM answers at once. ``scaled`` : outputs
+    are requantised by a scale, as quantised networks need it; else by a shift.
     """
     elements = ELEMENTS if bound.has_vector_nodes else (0,)
     axes = (LANES, HWCS, TCDM, BANKS, elements, BUFFERS, PORTS, AXI_BITS)
@@ -71,14 +82,15 @@ def candidates(bound: NetworkBound, dram: Mapping[str, object] | None = None) ->
         if dram is not None:
             cluster["dram"] = dram
         try:
-            hardware = read_hardware_data(_keys(*LANES[lanes], BUFFERS[buffers], PORTS[ports], cluster), "candidate")
+            keys = _keys(*LANES[lanes], BUFFERS[buffers], PORTS[ports], cluster, scaled=scaled)
+            hardware = read_hardware_data(keys, "candidate")
             yield Candidate(hardware, estimated_area(hardware), bound.cycles(hardware), place)
         except InputError:
             continue
 
 
 def _keys(
-    m: int, c: int, buffers: dict[str, int], ports: dict[str, int], cluster: dict[str, Any]
+    m: int, c: int, buffers: dict[str, int], ports: dict[str, int], cluster: dict[str, Any], *, scaled: bool
 ) -> dict[str, object]:
     """The keys of a hardware file; memories that the lanes need larger are larger."""
     sizes = {"I": max(buffers["I"], 16 * c), "W": max(buffers["W"], 4 * m * c), "O": max(buffers["O"], 64 * m)}
@@ -93,7 +105,7 @@ def _keys(
         "budget": sum(sizes.values()),
         "buffers": sizes,
         "ports": ports,
-        "requantisation": "scaled",
+        "requantisation": "scaled" if scaled else "shift",
         "order": ORDER,
         "cluster": cluster,
     }

@@ -1,4 +1,4 @@
-"""``hwgen choose``: the cluster that fits a network and a budget."""
+"""``hwgen choose``: the cluster that fits a network, or layers, and a budget."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,12 +8,20 @@ import typer
 from hwgen.api.choosing.request import MINUTES, ChooseRequest
 from hwgen.api.choosing.selection import Budget
 from hwgen.cli.console import Json, print_json
-from hwgen.cli.jobs import hardware_names
+from hwgen.cli.coverage import Partial
+from hwgen.cli.jobs import hardware_names, set_names
 from hwgen.cli.printers.choices import print_choice
 
 __all__ = ["choose"]
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A quantised model (ONNX, TFLite).")]
+Network = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL|SET",
+        help="A quantised model (ONNX, TFLite); or layers: a built-in set, SET:PREFIX of it, a table (YAML).",
+        autocompletion=set_names,
+    ),
+]
 Rate = Annotated[float | None, typer.Option("--fps", help="Images a second, at the least.")]
 Clock = Annotated[
     float | None, typer.Option("--mhz", help="The clock; else of each cluster that which it is estimated to have.")
@@ -48,7 +56,7 @@ Folder = Annotated[
 
 
 def choose(
-    model: Model,
+    network: Network,
     *,
     fps: Rate = None,
     mhz: Clock = None,
@@ -60,21 +68,24 @@ def choose(
     minutes: Minutes = MINUTES,
     confirm: Confirm = True,
     synth: Synth = False,
+    partial: Partial = False,
     output: Folder = None,
     as_json: Json = False,
 ) -> int:
-    """Choose the cluster for a network: the smallest that makes --fps images a second, or the fastest that fits.
+    """Choose the cluster for a network or layers: the smallest that makes --fps images a second, or the fastest.
 
     Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
     sizes: those are planned that are hoped to be the best, until no other one is, and what is the best by its plan is
-    run in the RTL, on random inputs, until that has been run, or --minutes are over. Area and clock, of an ECP5, are
+    run in the RTL, on random inputs, until that has been run, or --minutes are over. Layers of a set are scheduled
+    one by one, as `hwgen schedule SET --hardware` does: each from the DRAM and back. Area and clock, of an ECP5, are
     estimates. The exit status is 1 where nothing reaches --fps, and where what is chosen does not do, synthesised,
     what is asked.
     """
     budget = Budget(fps, mhz, luts, dsps, brams, energy)
     found = ChooseRequest(
-        model=model, budget=budget, output=output, minutes=minutes, confirm=confirm, synth=synth, dram=dram
-    ).answer()
+        network=network, budget=budget, output=output, minutes=minutes, confirm=confirm, synth=synth, dram=dram,
+        partial=partial,
+    ).answer()  # fmt: skip
     if as_json:
         print_json(found.document())
     else:

@@ -1,10 +1,8 @@
 """The choice of hardware for a network as a table."""
 
-from shlex import quote
-
 import typer
 
-from hwgen.api.choosing.request import CHOSEN, PAGE, Choice
+from hwgen.api.choosing.request import PAGE, Choice
 from hwgen.cli.console import print_table
 from hwgen.cli.printers.forecasts import rounded_rate
 
@@ -45,6 +43,5 @@ def print_choice(found: Choice) -> None:
             typer.echo(f"NOT as asked: {line}")
     if found.folder is not None:
         typer.echo(f"The page of the choice: {found.folder / PAGE}")
-    if chosen is not None and found.folder is not None:
-        model, file = quote(str(found.model)), quote(str(found.folder / CHOSEN))
-        typer.echo(f"Next: hwgen run {model} --hardware {file} --resident --input PICTURE")
+    if found.next is not None:
+        typer.echo(f"Next: {found.next}")

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import hwgen
-from hwgen.api.choosing import request, selection, space, synthesis
+from hwgen.api.choosing import request, selection, space, synthesis, workload
 from hwgen.api.choosing.request import planned_on
 from hwgen.api.choosing.selection import Planned
 from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.choosing.workload import ChosenFor
 from hwgen.api.forecasts import MachineForecast
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.model.area.estimate import EstimatedArea
@@ -23,15 +24,15 @@ from tests.cli.command_line import refused
 from tests.conftest import Run
 from tests.readers.integers.models import small
 
-PLANNED: dict[tuple[bytes, str], Planned | str] = {}
+PLANNED: dict[tuple[str, str], Planned | str] = {}
 FORECAST: dict[bytes, dict[str, tuple[Candidate, MachineForecast]]] = {}
 
 
-def planned_once(model: Path, one: Candidate) -> Planned | str:
+def planned_once(work: ChosenFor, one: Candidate) -> Planned | str:
     """The plan of a network on a cluster, made once for all tests of this process: each takes a second."""
-    key = model.read_bytes(), str(one.hardware.as_data())
+    key = work.key, str(one.hardware.as_data())
     if key not in PLANNED:
-        PLANNED[key] = planned_on(model, one)
+        PLANNED[key] = planned_on(work, one)
     made = PLANNED[key]
     return made if isinstance(made, str) else replace(made, candidate=one)
 
@@ -228,11 +229,39 @@ def test_what_cannot_be_chosen_is_said(run: Run, model: Path, options: list[obje
     assert why in answer.err
 
 
-def test_layers_without_weights_are_no_network(run: Run) -> None:
-    answer = run("choose", "stoutchinin_2019")
-    refused(answer)
-    assert "stoutchinin_2019: expected a quantised model (ONNX, TFLite)" in answer.err
-    assert "hwgen sweep compares hardware" in answer.err
+def test_layers_are_scheduled_one_by_one(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "layers.yaml"
+    rows = [
+        {"name": "wide", "op": "conv", "input_channels": 8, "output_channels": 8, "input_height": 8,
+         "input_width": 8, "kernel": [3, 3], "padding": [1, 1, 1, 1]},
+        {"name": "deep", "op": "conv", "input_channels": 16, "output_channels": 12, "input_height": 4,
+         "input_width": 4, "kernel": [1, 1]},
+    ]  # fmt: skip
+    document = {"format": 1, "kind": "layer_list", "network": "two", "layers": rows}
+    table.write_text(json.dumps(document), encoding="utf-8")
+    folder = tmp_path / "chosen"
+    found = run("choose", table, "--mhz", 50, "-o", folder, "--json")
+    assert found.status == 0, found.err
+    best = found.json["best"]
+    assert found.json["network"] == "two"
+    assert best["bound"] <= best["cycles"]
+    hardware = hwgen.hardware(folder / "chosen.yaml")
+    assert (hardware.requantisation, hardware.cluster and hardware.cluster.vector) == ("shift", False)
+    plan = hwgen.schedule(str(table), hardware)
+    forecast = hwgen.predict(plan)
+    assert (best["cycles"], best["bytes"]) == (
+        forecast.cycles, sum(one.counts.total_with_bias("dram") for one in forecast.layers)
+    )  # fmt: skip
+    assert best["energy"] == pytest.approx(forecast.energy)
+    assert found.json["confirmed"]["cycles"] == hwgen.cosim(plan, seed=1).cycles
+    again = hwgen.choose([hwgen.Layer(**row) for row in rows], mhz=50, confirm=False)
+    assert again.hardware == hardware
+    assert [node.name for node in again.best.nodes] == ["wide", "deep"]
+    refused(run("choose", "no_such_set"), "no_such_set: expected ")
+
+
+def test_partial_is_for_layers(run: Run, model: Path) -> None:
+    refused(run("choose", model, "--partial"), "--partial: expected with layers, not with a quantised model")
 
 
 def test_best_and_front_are_values(model: Path, tmp_path: Path) -> None:
@@ -313,7 +342,7 @@ def test_a_run_that_would_end_too_late_is_not_begun(
             ran.append(self.hardware.name)
             return SimpleNamespace(passed=True, cycles=hwgen.forecast(model, self.hardware).machines[0].cycles)
 
-    monkeypatch.setattr(request, "RunRequest", Stub)
+    monkeypatch.setattr(workload, "RunRequest", Stub)
     found = hwgen.choose(model, mhz=50, minutes=minutes)
     assert found.best is not None
     if minutes == 1.0:  # plans have all of it, as a run takes more than half

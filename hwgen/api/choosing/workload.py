@@ -1,0 +1,264 @@
+"""What hardware is chosen for: a quantised network, or layers, each with its bound, its plans and its runs."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from os import PathLike, fspath
+from pathlib import Path
+from shlex import quote
+
+from hwgen.api.choosing.selection import Planned
+from hwgen.api.choosing.space import Bound, Candidate
+from hwgen.api.cluster_search import search_clusters
+from hwgen.api.cosimulation import run_work
+from hwgen.api.nests import Given
+from hwgen.api.networks import NetworkLike, covered, is_model, load
+from hwgen.api.predictions import predicted
+from hwgen.api.results import Difference
+from hwgen.api.running import RunRequest
+from hwgen.api.work import Work
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes, Ports
+from hwgen.ir.layer import Layer
+from hwgen.ir.network.graph import Graph
+from hwgen.lower.network.bound import NetworkBound
+from hwgen.lower.network.cluster_plan import plan_cluster
+from hwgen.lower.network.forecast import NodeForecast, forecast_of
+from hwgen.lower.network.placement import possible_placement
+from hwgen.model.cycle_bound import cycle_bound
+from hwgen.readers.integers.reader import read_quantised
+from hwgen.readers.onnx.reader import is_quantised
+from hwgen.search.layer_forms import forms_of
+from hwgen.search.objectives.of_cluster import CYCLES
+from hwgen.tools.cache import digest_of
+from hwgen.tools.machine import processors
+
+__all__ = ["SEED", "ChosenFor", "Layers", "LayersBound", "QuantisedModel", "chosen_for"]
+
+SEED = 1
+"""The seed of the random inputs of runs."""
+
+
+class ChosenFor(ABC):
+    """What hardware is chosen for. It is sent to the processes that plan it."""
+
+    @property
+    @abstractmethod
+    def given(self) -> str:
+        """Its file, or its name."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    @abstractmethod
+    def key(self) -> str:
+        """What plans of it are kept by: another one has another key."""
+
+    @property
+    @abstractmethod
+    def scaled(self) -> bool:
+        """Whether its outputs are requantised by a scale, else by a shift."""
+
+    @abstractmethod
+    def command(self, file: str) -> str:
+        """The command that takes hardware that was chosen for it, in this file."""
+
+    @abstractmethod
+    def bound(self) -> Bound:
+        """What it takes at the least. Raises `InputError` where a cluster runs nothing of it."""
+
+    @abstractmethod
+    def planned_on(self, one: Candidate) -> Planned | str:
+        """The plan on a candidate; or why that does not run it."""
+
+    @abstractmethod
+    def run_on(self, hardware: Hardware) -> int:
+        """Cycles of a run in the RTL, on random inputs; raises `Difference` where it is not as predicted."""
+
+
+@dataclass(frozen=True)
+class QuantisedModel(ChosenFor):
+    """A quantised network, from a file: programs with maps in the TCDM where they fit."""
+
+    file: Path
+
+    @property
+    def given(self) -> str:
+        """Its file."""
+        return str(self.file)
+
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        return _graph(self.file).name
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of its file."""
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+    @property
+    def scaled(self) -> bool:
+        """True: networks have scales."""
+        return True
+
+    def command(self, file: str) -> str:
+        """A run."""
+        return f"hwgen run {quote(self.given)} --hardware {file} --resident --input PICTURE"
+
+    def bound(self) -> NetworkBound:
+        """The bound of its graph."""
+        found = NetworkBound(_graph(self.file))
+        if not found.macs:
+            raise InputError(f"{self.file}: expected a network of which a cluster runs a node with weights")
+        return found
+
+    def planned_on(self, one: Candidate) -> Planned | str:
+        """The plan as `hwgen.run` has it with ``resident``; or why it does not run all that a cluster can."""
+        graph = _graph(self.file)
+        try:
+            plan = plan_cluster(graph, one.hardware, resident=True)
+        except InputError as error:
+            return str(error)
+        possible = possible_placement(graph)
+        missing = sorted(possible.here - plan.here)
+        if missing:
+            return f"{missing[0]}: {plan.refused.get(missing[0], 'the host runs it')}"
+        each = [forecast_of(plan, stretch) for stretch in plan.stretches]
+        return Planned(
+            one, round(sum(part.cycles for part in each)), sum(part.bytes for part in each),
+            sum(part.energy for part in each), len(possible.reasons),
+            tuple(node for part in each for node in part.nodes),
+        )  # fmt: skip
+
+    def run_on(self, hardware: Hardware) -> int:
+        """The run of ``hwgen run --resident``."""
+        run = RunRequest(model=self.file, hardware=hardware, seed=SEED, resident=True).answer()
+        if not run.passed:
+            raise Difference(f"{hardware.name}: hwgen run {self.file} --seed {SEED} --resident fails there")
+        return run.cycles
+
+
+@dataclass(frozen=True)
+class Layers(ChosenFor):
+    """Layers without a graph: one after the other, each from the DRAM and back."""
+
+    given_as: str
+    called: str
+    layers: tuple[Layer, ...]
+
+    @property
+    def given(self) -> str:
+        """The name or the file of the set."""
+        return self.given_as
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+        return self.called
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of its layers."""
+        return digest_of([layer.model_dump(mode="json") for layer in self.layers])
+
+    @property
+    def scaled(self) -> bool:
+        """False: layers without a network have no scales."""
+        return False
+
+    def command(self, file: str) -> str:
+        """A cosimulation, which schedules first."""
+        return f"hwgen cosim {quote(self.given)} --hardware {file}"
+
+    def bound(self) -> "LayersBound":
+        """The sum of the bounds of its layers."""
+        return LayersBound(self.layers)
+
+    def planned_on(self, one: Candidate) -> Planned | str:
+        """The schedules of ``hwgen schedule SET --hardware``, and what ``hwgen predict`` says of them."""
+        nodes = []
+        try:
+            for given in map(predicted, self._schedules(one.hardware)):
+                layer = given.schedule.layer
+                cycles, energy = given.cycles, given.energy
+                assert cycles is not None
+                assert energy is not None
+                moved, bound = given.counts.total_with_bias("dram"), _bound_of(layer, one.hardware)
+                nodes.append(NodeForecast(layer.name, "layer", layer.macs, cycles, moved, energy.total, bound))
+        except InputError as error:
+            return str(error)
+        return Planned(
+            one, round(sum(node.cycles for node in nodes)), sum(node.bytes for node in nodes),
+            sum(node.energy for node in nodes), 0, tuple(nodes),
+        )  # fmt: skip
+
+    def run_on(self, hardware: Hardware) -> int:
+        """The run of ``hwgen cosim SET``."""
+        work = Work(tuple(given.schedule for given in self._schedules(hardware)), hardware)
+        results = run_work(work, jobs=processors(), seed=SEED)
+        for result in results:
+            if not result.passed:
+                raise Difference(
+                    f"{hardware.name}: hwgen cosim {self.given} --hardware ... fails there: {result.layer}"
+                )
+        return sum(result.cycles for result in results)
+
+    def _schedules(self, hardware: Hardware) -> list[Given]:
+        found = search_clusters(self.layers, hardware, per_layer=False, objective=CYCLES)
+        return [Given(result.schedule, found.hardware) for result in found.results]
+
+
+class LayersBound:
+    """The bound of layers that run one after the other, each from the DRAM and back.
+
+    Members
+    -------
+    has_vector_nodes : False: layers alone have nothing for a vector unit.
+    """
+
+    has_vector_nodes = False
+
+    def __init__(self, layers: tuple[Layer, ...]) -> None:
+        self._layers = layers
+        self._known: dict[tuple[Lanes, Ports, int, int], int] = {}
+
+    def cycles(self, hardware: Hardware) -> int:
+        """The bound on a cluster with given lanes; of clusters of one DRAM, which is all that is not looked at."""
+        cluster = hardware.cluster
+        assert cluster is not None
+        key = hardware.shape, hardware.ports, cluster.hwcs, cluster.axi_bits
+        if key not in self._known:
+            self._known[key] = sum(_bound_of(layer, hardware) for layer in self._layers)
+        return self._known[key]
+
+
+def _bound_of(layer: Layer, hardware: Hardware) -> int:
+    """Cycles of one layer, in its form of the fewest."""
+    return min(cycle_bound(form, hardware).cycles for form in forms_of(layer, hardware.shape))
+
+
+def chosen_for(network: NetworkLike, *, partial: bool = False) -> ChosenFor:
+    """What was given: a quantised model by its file, or the layers of anything else that `load` takes.
+
+    ``partial`` : leave out layers that no schedule can be made for.
+    """
+    given = network if isinstance(network, str | PathLike) else load(network).given
+    if is_model(given) and is_quantised(Path(given)):
+        if partial:
+            raise InputError("--partial: expected with layers, not with a quantised model")
+        return QuantisedModel(Path(given))
+    layers = covered(network, partial=partial).layers
+    if not layers:
+        raise InputError(f"{given}: expected layers with multiply-accumulates")
+    return Layers(fspath(given), load(network).name, layers)
+
+
+@lru_cache(maxsize=1)
+def _graph(model: Path) -> Graph:
+    return read_quantised(model)
