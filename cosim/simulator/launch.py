@@ -1,14 +1,13 @@
-"""One step of cocotb's runner in a process of its own: ``cosim.simulator.launch REQUEST.json``.
+"""A build by cocotb's runner in a process of its own: ``cosim.simulator.launch REQUEST.json``.
 
 The runner prints to standard output, ends failures with SystemExit and takes its environment from the process; here
-it may. A request holds arguments of ``Runner.build`` or ``Runner.test``, besides ``simulator`` and ``step``.
+it may. A request holds arguments of ``Runner.build``, besides ``simulator`` and ``step``.
 """
 
 import json
 import sys
 from pathlib import Path
 
-from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
 __all__ = ["main"]
@@ -18,14 +17,9 @@ def main() -> None:
     """Do what the request file says; the exit status is not 0 if it failed."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     runner = get_runner(request.pop("simulator"))
-    step = request.pop("step")
-    if step == "build":
-        request["timescale"] = tuple(request["timescale"])
-        runner.build(**request)
-    else:
-        _, failed = get_results(runner.test(**request))
-        if failed:
-            raise SystemExit(f"ERROR: {failed} tests failed")
+    del request["step"]
+    request["timescale"] = tuple(request["timescale"])
+    runner.build(**request)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,21 @@
-"""Steps of cocotb's runner, a process each: requests for `cosim.simulator.launch`."""
+"""Steps of a simulation with cocotb, a process each: a build by its runner, see `cosim.simulator.launch`, and a test.
+
+A test is the simulator itself, with the environment that cocotb's runner would give it: the runner would be a second
+process, which takes half as long to begin as the simulator.
+"""
 
 import json
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import cocotb_tools.config
+from cocotb_tools.check_results import get_results
+from find_libpython import find_libpython
 
 from cosim.device.device import HARNESS
 from hwgen.ir.document import write_atomically
@@ -60,25 +69,76 @@ def test_request(simulator: Simulator, simulation: Path, folder: Path, module: s
 
 
 def launch(request: dict[str, Any], folder: Path, variables: Mapping[str, str] | None = None) -> None:
-    """Run one step of cocotb's runner in a process of its own and wait; `ToolError` if it fails."""
+    """Run one step in a process of its own and wait; `ToolError` if it fails."""
     process = start(request, folder, variables)
     try:
         status = process.wait()
     finally:
         stop(process)
-    if status:
+    if status or not _passed(request):
         raise ToolError(failure(request))
 
 
 def start(
     request: dict[str, Any], folder: Path, variables: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[bytes]":
-    """Start one step of cocotb's runner, as the leader of a process group of its own."""
-    file = folder / f"{request['step']}.json"
-    file.write_text(json.dumps(request), encoding="utf-8")
-    with Path(f"{request['log_file']}.runner").open("wb") as log:
-        command = [sys.executable, "-m", "cosim.simulator.launch", str(file)]
-        return started(command, {**environment(request["simulator"]), **(variables or {})}, output=log)
+    """Start one step, as the leader of a process group of its own; `ToolError` if that cannot be."""
+    surroundings = {**environment(request["simulator"]), **(variables or {})}
+    if request["step"] == "build":
+        file = folder / "build.json"
+        file.write_text(json.dumps(request), encoding="utf-8")
+        with Path(f"{request['log_file']}.runner").open("wb") as log:
+            return started([sys.executable, "-m", "cosim.simulator.launch", str(file)], surroundings, output=log)
+    folder = Path(request["test_dir"])
+    folder.mkdir(parents=True, exist_ok=True)
+    Path(request["results_xml"]).unlink(missing_ok=True)
+    with Path(request["log_file"]).open("wb") as log:
+        try:
+            return started(_command(request), _for_cocotb(request, surroundings), output=log, folder=folder)
+        except OSError as error:
+            raise ToolError(f"{request['simulator']}: test failed: {error}") from None
+
+
+def _command(request: dict[str, Any]) -> list[str]:
+    """What starts a built simulator with cocotb in it."""
+    built, arguments, plusargs = Path(request["build_dir"]), request.get("test_args", []), request.get("plusargs", [])
+    if request["simulator"] == "verilator":
+        return [str(built / request["hdl_toplevel"]), *(["--trace"] * request["waves"]), *arguments, *plusargs]
+    library = cocotb_tools.config.lib_entry("vpi", "icarus")
+    recording = "-fst" if request["waves"] else "-none"
+    return ["vvp", "-m", library, *arguments, str(built / "sim.vvp"), *plusargs, recording]
+
+
+def _for_cocotb(request: dict[str, Any], variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a simulator with cocotb in it; users of its GPI that the user names are kept."""
+    return {
+        "GPI_USERS": f"{_libpython()};{cocotb_tools.config.pygpi_entry_point()}",
+        **variables,
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "COCOTB_TOPLEVEL": request["hdl_toplevel"],
+        "COCOTB_TEST_MODULES": request["test_module"],
+        "COCOTB_RESULTS_FILE": request["results_xml"],
+        "TOPLEVEL_LANG": request["hdl_toplevel_lang"],
+        **({"COCOTB_TRUST_INERTIAL_WRITES": "1"} if request["simulator"] == "verilator" else {}),
+    }
+
+
+@cache
+def _libpython() -> str:
+    found = find_libpython()
+    if found is None:
+        raise ToolError("cocotb: libpython is missing: expected a Python that was built with a shared library")
+    return str(found)
+
+
+def _passed(request: dict[str, Any]) -> bool:
+    """Whether no test has failed; cocotb ends with status 0 all the same."""
+    if request["step"] == "build":
+        return True
+    try:
+        return get_results(Path(request["results_xml"]))[1] == 0
+    except RuntimeError:  # there are no results
+        return False
 
 
 def failure(request: dict[str, Any]) -> str:

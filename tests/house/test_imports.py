@@ -47,6 +47,7 @@ OWNERS: dict[str, set[str]] = {
     "dask": {"hwgen.studies"},
     "dask_jobqueue": {"hwgen.studies"},
     "distributed": {"hwgen.studies"},
+    "find_libpython": {"cosim"},
     "halide": {"hwgen.papers"},
     "matplotlib": {"hwgen.papers"},
     "numba": {"hwgen.search", "hwgen.model", "hwgen.papers"},

@@ -14,7 +14,7 @@ from cosim.simulator.watch import HEARTBEAT, Watch
 from hwgen.tools.processes import processor_seconds, stop
 
 BUSY = "while True: pass"
-# As cocotb's runner does: the one that is busy is a child of the process that was started.
+# As a script around a simulator does: the one that is busy is a child of the process that was started.
 BUSY_CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}])"
 ASLEEP = "import time; time.sleep(1000)"
 
