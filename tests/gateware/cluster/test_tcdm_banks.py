@@ -84,6 +84,7 @@ def run(masters: list[Master], banks: int, cycles: int) -> None:
     async def bench(ctx: Any) -> None:
         for _ in range(cycles):
             busy: set[int] = set()
+            requests = reading = 0
             for number, master in enumerate(masters):
                 valid = ctx.get(dut.ports.r_valid) >> number & 1
                 assert valid == (master.due is not None), "one answer a cycle after each grant"
@@ -98,9 +99,10 @@ def run(masters: list[Master], banks: int, cycles: int) -> None:
                 ctx.set(dut.ports.add[number], address)
                 ctx.set(dut.ports.be[number], enable)
                 ctx.set(dut.ports.wdata[number], value)
-                flags = [(dut.ports.req, master.request is not None), (dut.ports.wen, bool(reads))]
-                for signal, flag in flags:
-                    ctx.set(signal, ctx.get(signal) & ~(1 << number) | flag << number)
+                requests |= (master.request is not None) << number
+                reading |= bool(reads) << number
+            ctx.set(dut.ports.req, requests)
+            ctx.set(dut.ports.wen, reading)
             wanted = {place // 4 % banks for master in masters for place in master.places()}
             for number, master in enumerate(masters):
                 if master.request is not None:
