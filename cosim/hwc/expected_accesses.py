@@ -109,7 +109,8 @@ def _input_groups(program: Program) -> Iterator[Group]:
         groups = {m // layer.outputs_per_group for m in tile["m"]}
         channels = {group * layer.channels_per_group + c for group in groups for c in tile["c"]}
         rows = {y * layer.stride[0] + k - top for y in tile["y"] for k in tile["k"]}
-        columns = {x * layer.stride[1] + l - left for x in tile["x"] for l in tile["l"]}  # noqa: E741 - its name
+        taps = {l + beside for l in tile["l"] for beside in range(layer.columns_beside + 1)}  # noqa: E741 - its name
+        columns = {x * layer.stride[1] + l - left for x in tile["x"] for l in taps}  # noqa: E741
         return channels, rows & set(range(layer.input_height)), columns & set(range(layer.input_width))
 
     for iterations in _executions(program.schedule, "I"):

@@ -52,7 +52,7 @@ INDIFFERENT = frozenset({"read_back", "second_settings", "in_flight", "block_ram
 """Parameters that change neither the addresses of settings nor what they mean."""
 FIT = ("constants", "setting_bits")
 """Parameters that only hardware has that is fitted to its layers."""
-OPTIONS = {"scaled": False, "most_requantisers": WORD_BYTES}
+OPTIONS = {"scaled": False, "most_requantisers": WORD_BYTES, "column_window": False}
 """Parameters that digests tell only where they are not as here."""
 
 
@@ -100,6 +100,9 @@ class HwcParameters:
         Each output channel has a multiplier and a shift, which come with its bias; there are zero points.
     most_requantisers
         Outputs of 8 bits that are made in a cycle, at most: 1, 2 or 4.
+    column_window
+        Lanes along c can serve as columns of the kernel: each output channel has the last columns of a channel of its
+        own, in a shift register, as depthwise layers need it.
     constants
         Settings, by their names, that all its programs have alike: the value is in the hardware, in place of a
         register.
@@ -126,6 +129,7 @@ class HwcParameters:
     block_ram: bool = False
     scaled: bool = False
     most_requantisers: int = WORD_BYTES
+    column_window: bool = False
     constants: tuple[tuple[str, int], ...] = ()
     setting_bits: tuple[tuple[str, int], ...] = ()
 
@@ -147,6 +151,7 @@ class HwcParameters:
         if self.operand_bits not in (8, 16):
             raise ParameterError(f"operand_bits: expected 8 or 16, got {self.operand_bits}")
         check_lanes(self.lanes)
+        self._check_window()
         units = memory_units(self.lanes, self.operand_bits, self.ports)
         if self.scaled and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 where sums are scaled, got {self.operand_bits}")
@@ -168,6 +173,23 @@ class HwcParameters:
                 raise ParameterError(
                     f"{operand}_bytes: expected a multiple of {unit} from {2 * unit} to {MOST_MEMORY}, got {size}"
                 )
+
+    def _check_window(self) -> None:
+        """Columns follow each other in the innermost loop alone; those of a tile of the input lie side by side."""
+        if not self.column_window:
+            return
+        if self.lanes.c == 1 or self.lanes.y > 1 or self.lanes.x > 1 or self.operand_bits != 8:
+            raise ParameterError(
+                "column_window: expected operands of 8 bits and lanes along m and c, of which there are some, "
+                f"got {self.operand_bits} bits and {self.lanes}"
+            )
+        innermost = len(self.loops) - 1
+        outside = max(self.input_marker, self.weight_marker) < innermost and self.output_marker <= innermost
+        if not outside or self.columns_slide or self.inside(self.input_marker, "x") != (innermost,):
+            raise ParameterError(
+                "column_window: expected x as the innermost loop and no other loop over x inside the input's marked "
+                f"loop, which is not over x or l, got the loops {' '.join(self.loops)}"
+            )
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
@@ -271,7 +293,12 @@ class HwcParameters:
         Else it is chosen after them: of several bytes, which are rotated there, and where another register follows.
         Unless sums are scaled padding is 0.
         """
-        return self.scaled and self.input_reads == 1 and not self.block_ram and not spreads(self.lanes)
+        return (
+            (self.scaled or self.column_window)
+            and self.input_reads == 1
+            and not self.block_ram
+            and not spreads(self.lanes)
+        )
 
     @property
     def weight_reads(self) -> int:

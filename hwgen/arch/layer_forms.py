@@ -16,7 +16,12 @@ def run_weights(layer: Layer, weights: Elements) -> Elements:
     """The weights [M, C, R, S] of the layer that is run, C the channels of its groups.
 
     ``weights`` [M, C/groups, R, S] : as the network has them. Groups that are run at once have zeros between them.
+    Columns that pass through a window are in place of channels, the last one first, and zeros after them.
     """
+    if layer.form.column_window:
+        found = np.zeros((layer.output_channels, layer.channels_per_group, *layer.weight_kernel), weights.dtype)
+        found[:, : weights.shape[3], :, 0] = weights[:, 0, :, ::-1].transpose(0, 2, 1)
+        return found
     rows, columns = layer.kernel
     down, across = _taps(layer)
     split = weights.reshape(*weights.shape[:2], down, rows, across, columns).transpose(0, 1, 2, 4, 3, 5)
@@ -31,6 +36,8 @@ def run_weights(layer: Layer, weights: Elements) -> Elements:
 def network_weights(layer: Layer, weights: Elements) -> Elements:
     """The weights as the network has them; the inverse of `run_weights`."""
     own, (rows, columns), (down, across) = layer.of_network, layer.kernel, _taps(layer)
+    if layer.form.column_window:
+        return np.ascontiguousarray(weights[:, :columns, :, 0].transpose(0, 2, 1)[:, None, :, ::-1])
     if layer.form.groups_at_once > 1:
         weights = np.take_along_axis(weights, _channels(layer), axis=1)
     split = weights.reshape(own.output_channels, -1, down, across, rows, columns).transpose(0, 1, 2, 4, 3, 5)

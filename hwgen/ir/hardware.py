@@ -12,7 +12,16 @@ from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, LanesField, PortsFiel
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.level import LEVELS
 from hwgen.ir.requantisation import RequantisationForm
-from hwgen.ir.schedule import MOST_BIAS_WORDS, ArrayName, Marker, Schedule, check_markers, item_data, parse_item
+from hwgen.ir.schedule import (
+    ARRAYS,
+    MOST_BIAS_WORDS,
+    ArrayName,
+    Marker,
+    Schedule,
+    check_markers,
+    item_data,
+    parse_item,
+)
 
 __all__ = [
     "BLOCK_BYTES",
@@ -225,6 +234,36 @@ def _scales_bytes(one: "Hardware") -> str | None:
     return f"requantisation: expected shift with {one.operand_bits} operand_bits, got {one.requantisation}"
 
 
+def _window_of_lanes(one: "Hardware") -> str | None:
+    lanes = one.lanes
+    if not one.column_window or (lanes and lanes.c > 1 and lanes.y == lanes.x == 1 and one.operand_bits == 8):
+        return None
+    return (
+        "column_window: expected lanes along m and c alone, and operands of 8 bits, "
+        f"got {one.operand_bits} bits and lanes {lanes or 'that are free'}"
+    )
+
+
+def _window_in_order(one: "Hardware") -> str | None:
+    if not one.column_window:
+        return None
+    order = one.order or ()
+    loops = [item for item in order if not isinstance(item, Marker)]
+    inside = {
+        array: [loop for loop in order[at:] if not isinstance(loop, Marker)]
+        for at, item in enumerate(order)
+        if isinstance(item, Marker)
+        for array in item.arrays
+    }
+    marked = len(inside) == len(ARRAYS) and min(len(inside["I"]), len(inside["W"])) > 1
+    if marked and loops[-1] == "x" and inside["I"].count("x") == 1 and inside["I"][0] not in ("x", "l"):
+        return None
+    return (
+        "column_window: expected an order with all three markers, x innermost and not marked for I or W, "
+        "and no other x, and no marked l, at the marker of I or inside"
+    )
+
+
 def _ports_in_banks(one: "Hardware") -> str | None:
     if one.cluster is None or one.ports.widest <= 32 * one.cluster.banks:
         return None
@@ -325,6 +364,11 @@ class Hardware(Stated):
         description="outputs of 8 bits that are made in a cycle, at most; never more than there are lanes along `x`. "
         "With `scaled` each takes two multipliers",
     )
+    column_window: bool = Field(
+        default=False,
+        description="lanes along `c` can do the columns of the kernel of depthwise layers, which pass through a "
+        "shift register for each channel",
+    )
     constants: Annotated[
         dict[str, Annotated[int, Field(ge=0, lt=1 << 32)]] | None,
         Values("32-bit values by the name of a setting"),
@@ -358,6 +402,16 @@ class Hardware(Stated):
         Rule(("buffers", "budget"), "`buffers` are within `budget`", _buffers_in_budget),
         Rule(("bias_words",), "not 1", _no_single_bias),
         Rule(("requantisation", "operand_bits"), "`scaled` with 8 `operand_bits` only", _scales_bytes),
+        Rule(
+            ("column_window", "lanes", "operand_bits"),
+            "`column_window` with lanes along `m` and `c` alone, and 8 bits",
+            _window_of_lanes,
+        ),
+        Rule(
+            ("column_window", "order"),
+            "`column_window` with `x` innermost, and no other one inside the loop of I, which is neither `x` nor `l`",
+            _window_in_order,
+        ),
         Rule(("ports", "cluster.banks"), "a port is as wide as all `banks` together, at most", _ports_in_banks),
         Rule(("read_back", "second_settings", "cluster"), "neither in a `cluster`", _settings_of_a_single_one),
     )
@@ -399,7 +453,7 @@ class Hardware(Stated):
     def as_data(self) -> dict[str, Any]:
         """Plain data in the file format."""
         data = {"format": 1, "kind": "hardware", **self.model_dump(mode="json", exclude={"order"}, exclude_none=True)}
-        for name in ("requantisation", "requantisers"):
+        for name in ("requantisation", "requantisers", "column_window"):
             if data[name] == type(self).model_fields[name].default:
                 del data[name]
         if self.cluster is not None and not self.cluster.vector:

@@ -130,10 +130,13 @@ class Form:
     groups_at_once : groups that are run as one, whose weights are zero between channels of different groups.
     taps_as_channels : the columns, the rows, or both of the kernel, the window, that are input channels: the input is
         laid out with a copy of each channel for each of these taps.
+    column_window : lanes along c do the columns of the kernel, each output channel those of its own channel, which
+        pass through a window one after the other. Each weight stands where that of a channel would.
     """
 
     groups_at_once: int = 1
     taps_as_channels: Taps | None = None
+    column_window: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """The keys of a file; none for a layer as it is."""
@@ -217,6 +220,8 @@ class Layer(Shape):
             return layer
         if at_once > 1 and form.taps_as_channels:
             raise ValueError("taps_as_channels: expected without groups_at_once")
+        if form.column_window:
+            layer._check_column_window(at_once)
         changed = {
             "op": "conv",
             "groups": layer.groups // at_once,
@@ -225,6 +230,30 @@ class Layer(Shape):
         found = Layer.model_validate(layer.model_dump() | changed)
         found._stands_for, found._form = layer, form
         return found
+
+    def run_as(self, layer: "Layer") -> Self:
+        """Itself, made from a layer that is run with other sizes: its columns pass through a window as that one's."""
+        if layer.form.column_window:
+            self._form = layer.form
+        return self
+
+    def _check_column_window(self, groups: int) -> None:
+        """Raise ValueError unless each output channel has an input channel, and a place for each of its weights."""
+        if (self.channels_per_group, self.outputs_per_group) != (1, 1):
+            raise ValueError(
+                "column_window: expected groups of one input and one output channel, "
+                f"got {self.channels_per_group} and {self.outputs_per_group}"
+            )
+        if not 2 <= self.kernel[1] <= groups:
+            raise ValueError(
+                f"column_window: expected a kernel of 2 to {groups} columns, as many as groups_at_once, "
+                f"got {self.kernel[1]}"
+            )
+        if self.stride[1] > self.kernel[1]:
+            raise ValueError(
+                f"column_window: expected a horizontal stride of at most the kernel's {self.kernel[1]} columns, as "
+                f"all columns pass, got {self.stride[1]}"
+            )
 
     def _with_taps_as_channels(self, taps: Taps | None) -> dict[str, Any]:
         """What the layer with these taps as channels has otherwise."""
@@ -248,15 +277,33 @@ class Layer(Shape):
 
     @cached_property
     def extents(self) -> dict[Dim, int]:
-        """Extent of each loop dimension of one image; ``c`` runs over the input channels of one group."""
+        """Extent of each loop dimension of one image; ``c`` runs over the input channels of one group, or over the
+        columns of the kernel that pass through a window, with which ``l`` has nothing left to do."""
         return {
             "m": self.output_channels,
             "c": self.input_channels // self.groups,
             "y": self.output_height,
             "x": self.output_width,
             "k": self.kernel[0],
-            "l": self.kernel[1],
+            "l": 1 if self.form.column_window else self.kernel[1],
         }
+
+    @property
+    def columns_beside(self) -> int:
+        """Columns of the input that an iteration over ``l`` needs besides its own: those that are in a window."""
+        return self.kernel[1] - self.extents["l"]
+
+    def columns_passed(self, outputs: Any) -> Any:
+        """Iterations of the innermost loop for a run of outputs, a number or an array of numbers: where columns pass
+        through a window, one for each column."""
+        if not self.form.column_window:
+            return outputs
+        return (outputs - 1) * self.stride[1] + self.kernel[1]
+
+    @property
+    def weight_kernel(self) -> tuple[int, int]:
+        """Rows and columns of the kernels as weights are stored."""
+        return self.kernel[0], self.extents["l"]
 
     @property
     def loop_extents(self) -> dict[Dim, int]:
@@ -311,7 +358,8 @@ class Layer(Shape):
     @property
     def weight_elements(self) -> int:
         """Elements of the weight tensor."""
-        return self.output_channels * self.channels_per_group * self.kernel[0] * self.kernel[1]
+        rows, columns = self.weight_kernel
+        return self.output_channels * self.channels_per_group * rows * columns
 
     @property
     def output_elements(self) -> int:

@@ -200,7 +200,10 @@ def parse_form(data: Mapping[str, Any]) -> Form:
     taps = data.get("taps_as_channels")
     if taps is not None and taps not in TAPS:
         raise ValueError(f"taps_as_channels: expected one of {', '.join(TAPS)}, got {written(taps)}")
-    return Form(at_once, taps)
+    window = data.get("column_window", False)
+    if not isinstance(window, bool):
+        raise ValueError(f"column_window: expected true or false, got {written(window)}")
+    return Form(at_once, taps, window)
 
 
 def check_markers(items: Sequence[object], where: str) -> None:

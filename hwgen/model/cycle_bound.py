@@ -15,7 +15,7 @@ from hwgen.ir.layer import IMAGE, OUTPUT_DIMS, Dim, Form, Layer
 from hwgen.ir.schedule import Bits
 from hwgen.model.nest.bounds import compulsory
 
-__all__ = ["CycleBound", "cycle_bound", "least_busy", "least_iterations"]
+__all__ = ["CycleBound", "cycle_bound", "least_busy", "least_iterations", "windowed"]
 
 MOVED = 4
 """Descriptors of a program, at the least: of I, W, O and the biases."""
@@ -50,7 +50,10 @@ def least_iterations(layer: Layer, lanes: Lanes) -> int:
     No iteration covers more outputs than the lanes, and none crosses a border between groups. Of outputs that are a
     multiple of the lanes apart on each axis, each needs iterations of its own.
     """
-    return layer.groups * prod(_lane_vectors(layer, lanes).values())
+    along = _lane_vectors(layer, lanes)
+    if layer.form.column_window:
+        along["x"] = layer.columns_passed(layer.output_width)
+    return layer.groups * prod(along.values())
 
 
 def least_busy(layer: Layer, lanes: Lanes) -> int:
@@ -71,10 +74,22 @@ def _lane_vectors(layer: Layer, lanes: Lanes) -> dict[Dim, int]:
     return {dim: -(-size // lanes.along(dim)) for dim, size in sizes.items()}
 
 
-def _of_all_forms(layer: Layer, lanes: Lanes) -> int:
+def _of_all_forms(layer: Layer, lanes: Lanes, *, window: bool) -> int:
     """`least_busy` of the form of a layer that has the least; of more groups at once than lanes there is no less."""
     numbers = (one for one in range(1, min(layer.groups, lanes.product) + 1) if layer.groups % one == 0)
-    return min(least_busy(layer.in_form(Form(groups_at_once=one)), lanes) for one in numbers)
+    forms = [layer.in_form(Form(groups_at_once=one)) for one in numbers]
+    return min(least_busy(one, lanes) for one in [*forms, *(windowed(layer, lanes) if window else ())])
+
+
+def windowed(layer: Layer, lanes: Lanes) -> list[Layer]:
+    """The layer in forms in which the columns of its kernel pass through a window, one for each number of groups."""
+    found = []
+    for groups in range(2, min(layer.groups, lanes.m, lanes.c) + 1):
+        try:
+            found.append(layer.in_form(Form(groups_at_once=groups, column_window=True)))
+        except ValueError:  # not a layer for it
+            continue
+    return found
 
 
 def cycle_bound(layer: Layer, hardware: Hardware, bits: Bits | None = None) -> CycleBound:
@@ -89,7 +104,10 @@ def cycle_bound(layer: Layer, hardware: Hardware, bits: Bits | None = None) -> C
     )
     # Of several HWCs that read together, one reads for all.
     words = max(-(-inputs // ports.input_bytes), -(-weights // ports.weight_bytes), -(-outputs // ports.output_bytes))
-    lanes = -(-min(least_busy(run, hardware.shape), _of_all_forms(layer, hardware.shape)) // hwcs)
+    lanes = -(
+        -min(least_busy(run, hardware.shape), _of_all_forms(layer, hardware.shape, window=hardware.column_window))
+        // hwcs
+    )
     if cluster is None:
         return CycleBound(lanes, words)
     beat, timing = beat_bytes(cluster.axi_bits), cluster.dram or Dram()

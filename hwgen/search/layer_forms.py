@@ -11,7 +11,7 @@ from typing import TypeVar
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import AS_IT_IS, TAPS, Form, Layer
-from hwgen.model.cycle_bound import least_busy, least_iterations
+from hwgen.model.cycle_bound import least_busy, least_iterations, windowed
 
 __all__ = ["forms_of", "in_best_form"]
 
@@ -21,11 +21,12 @@ MOST_CHANNELS = 2
 T = TypeVar("T")
 
 
-def forms_of(layer: Layer, lanes: Lanes, *, laid_out: bool = False) -> list[Layer]:
+def forms_of(layer: Layer, lanes: Lanes, *, laid_out: bool = False, window: bool = False) -> list[Layer]:
     """The layer as it is, and in forms of fewer iterations, those of the fewest first.
 
     Of forms with equally many iterations that of the fewest weights and inputs is there. A layer that is in a form
-    already stays in it. ``laid_out`` : the input may be laid out for the layer, with taps as channels.
+    already stays in it. ``laid_out`` : the input may be laid out for the layer, with taps as channels. ``window`` :
+    the hardware has a window for columns.
     """
     if layer.form != AS_IT_IS or lanes.along("c") == 1:
         return [layer]
@@ -33,6 +34,8 @@ def forms_of(layer: Layer, lanes: Lanes, *, laid_out: bool = False) -> list[Laye
     if laid_out and layer.groups == 1 and layer.input_channels < MOST_CHANNELS * lanes.along("c"):
         forms += [Form(taps_as_channels=taps) for taps in TAPS]
     others = [layer.in_form(form) for form in forms]
+    if window:
+        others += windowed(layer, lanes)
     found, least = [layer], least_iterations(layer, lanes)
     for one in sorted(others, key=lambda one: (one.weight_elements, one.input_elements)):
         iterations = least_iterations(one, lanes)

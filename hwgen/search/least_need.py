@@ -5,6 +5,7 @@ fits.
 """
 
 from collections.abc import Iterable
+from math import prod
 
 from hwgen.arch.lanes import memory_units
 from hwgen.arch.requantisation import record_bytes
@@ -69,7 +70,7 @@ def _tcdm(layer: Layer, hardware: Hardware, bits: Bits) -> None:
     needs = {
         "biases": record_bytes(hardware.requantisation) * layer.output_channels,
         "I": bits.bytes_of("I", rows * columns),
-        "W": bits.bytes_of("W", layer.kernel[0] * layer.kernel[1]),
+        "W": bits.bytes_of("W", prod(layer.weight_kernel)),
         "O": bits.bytes_of("O", 1),
     }
     together = sum(needs.values())

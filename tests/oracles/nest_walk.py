@@ -115,7 +115,8 @@ def touched_inputs(layer: Layer, tile: Tile) -> set[Element]:
         for c in tile["c"]
     }
     rows = {y * layer.stride[0] + k - top for y in tile["y"] for k in tile["k"]}
-    columns = {x * layer.stride[1] + l - left for x in tile["x"] for l in tile["l"]}  # noqa: E741
+    taps = {l + in_window for l in tile["l"] for in_window in range(layer.columns_beside + 1)}  # noqa: E741
+    columns = {x * layer.stride[1] + l - left for x in tile["x"] for l in taps}  # noqa: E741
     return {
         (channel, row, column)
         for channel in channels
@@ -363,6 +364,14 @@ def _local(schedule: Schedule, array: ArrayName) -> Store:
     return Store(array, None if place is None else "local", place, TCDM.name)
 
 
+def _iterations(schedule: Schedule, step: Step) -> int:
+    """Of the datapath: one; where columns pass through a window, those that it has not seen yet."""
+    layer, innermost = schedule.layer, len(schedule.loops) - 1
+    if not layer.form.column_window:
+        return 1
+    return layer.stride[1] if step.turned == innermost else layer.kernel[1]
+
+
 def walk(schedule: Schedule) -> Walk:
     """Execute a nest of one level on one HWC."""
     require_one_level(schedule)
@@ -373,7 +382,7 @@ def walk(schedule: Schedule) -> Walk:
     return Walk(
         Counts({("tcdm", operand, way): access for (operand, way), access in tally.items()}),
         PerOperand(*(stores[array][0].need for array in ARRAYS)),
-        sum(1 for _ in steps(schedule, len(schedule.loops))),
+        sum(_iterations(schedule, step) for step in steps(schedule, len(schedule.loops))),
     )
 
 

@@ -13,7 +13,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
-from tests.random.layers import in_random_form, random_layer
+from tests.random.layers import in_random_form, in_window, random_depthwise, random_layer
 from tests.random.nests import with_biases
 
 __all__ = ["SLICINGS", "cluster_schedules"]
@@ -32,11 +32,13 @@ def cluster_schedules(
     found: list[Schedule] = []
     for _ in range(1000 * count):
         slicing = SLICINGS[len(found) % len(SLICINGS)]
-        layer = random_layer(rng, f"random_{len(found)}", most_macs)
-        schedule = _scheduled(rng, layer, hardware, slicing)
-        if schedule is not None and _runs(schedule, hardware):
-            if forms:
-                schedule = in_random_form(schedule, partial(_that_runs, hardware, slicing))
+        draw = partial(_that_runs, hardware, slicing)
+        if hardware.column_window and rng.random() < 0.7:
+            schedule = in_window(rng, random_depthwise(rng, f"random_{len(found)}", most_macs), hardware, draw)
+        else:
+            schedule = draw(rng, random_layer(rng, f"random_{len(found)}", most_macs))
+            schedule = in_random_form(schedule, draw) if schedule and forms else schedule
+        if schedule is not None:
             rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
             found.append(randomly_requantised(schedule, rng_of_its_own))
             if len(found) == count:

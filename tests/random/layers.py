@@ -15,9 +15,13 @@ from hwgen.ir.lanes import LANE_DIMS, PORT_WIDTHS, Lanes, Ports
 from hwgen.ir.layer import AS_IT_IS, DIMS, TAPS, Dim, Form, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
+from hwgen.model.cycle_bound import windowed
 from tests.random.nests import with_biases
 
-__all__ = ["HWCS", "hwc", "in_random_form", "order_from", "random_hwc", "random_layer", "schedules_for"]
+__all__ = [
+    "HWCS", "WINDOWS", "hwc", "in_random_form", "in_window", "order_from", "random_depthwise", "random_hwc",
+    "random_layer", "schedules_for",
+]  # fmt: skip
 
 # Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
 HWCS: dict[str, tuple[Lanes, str]] = {
@@ -41,7 +45,11 @@ HWCS: dict[str, tuple[Lanes, str]] = {
         "c m y O k I c x W l y x c m",
     ),  # two splits of c inside I; partial sums leave
     "one_sum": (Lanes(c=16), "m y O c I x W k l y c"),  # fewer sums than a word has outputs
+    "window": (Lanes(m=4, c=4), "m y x O c I k W l m y x"),  # columns pass through a window
+    "wide_window": (Lanes(m=4, c=8), "x m k O y I c W l k y m x"),  # ... partial sums leave, rows slide
 }
+WINDOWS = {"window", "wide_window"}
+"""Those of them that have a window for columns."""
 WIDE = {
     *("columns", "partial_sums", "channels_and_columns", "channels", "rows", "everything"),
     *("sums_of_channels", "sixty_four", "one_sum"),
@@ -65,6 +73,8 @@ def hwc(name: str) -> Hardware:
         operand_bits=bits,
         bias_words=BIAS_WORDS[list(HWCS).index(name) % len(BIAS_WORDS)],
         position_bits=(8, 16, 11)[list(HWCS).index(name) % 3],
+        requantisation="scaled" if name == "window" else "shift",
+        column_window=name in WINDOWS,
     )
 
 
@@ -112,10 +122,13 @@ def schedules_for(hardware: Hardware, rng: Random, count: int, most_macs: int) -
     assert hardware.order is not None
     found: list[Schedule] = []
     for _ in range(1000 * count):
-        layer = random_layer(rng, f"random_{len(found)}", most_macs)
-        schedule = _scheduled(rng, layer, hardware)
-        if schedule is not None and _runs(schedule, hardware):
-            schedule = in_random_form(schedule, partial(_that_runs, hardware))
+        if hardware.column_window and rng.random() < 0.7:
+            layer = random_depthwise(rng, f"random_{len(found)}", most_macs)
+            schedule = in_window(rng, layer, hardware, partial(_that_runs, hardware))
+        else:
+            schedule = _that_runs(hardware, rng, random_layer(rng, f"random_{len(found)}", most_macs))
+            schedule = schedule and in_random_form(schedule, partial(_that_runs, hardware))
+        if schedule is not None:
             rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
             found.append(randomly_requantised(schedule, rng_of_its_own))
             if len(found) == count:
@@ -144,6 +157,34 @@ def random_layer(rng: Random, name: str, most_macs: int) -> Layer:
         )  # fmt: skip
         if most_macs // 20 <= layer.macs <= most_macs:
             return layer
+
+
+def random_depthwise(rng: Random, name: str, most_macs: int) -> Layer:
+    """Kernels of 2 to 4 columns, most of which may pass through a window."""
+    while True:
+        channels, height, width = rng.randint(2, 4) * rng.randint(1, 3), rng.randint(1, 12), rng.randint(1, 30)
+        kernel, stride = (rng.randint(1, 4), rng.choice((2, 3, 3, 4))), (rng.randint(1, 4), rng.choice((1, 1, 2, 3)))
+        padding = tuple(rng.choice((0, 1, 1, rng.randint(0, 3))) for _ in range(4))
+        if height + padding[0] + padding[2] < kernel[0] or width + padding[1] + padding[3] < kernel[1]:
+            continue
+        layer = Layer(
+            name=name, op="depthwise_conv", input_channels=channels, output_channels=channels, input_height=height,
+            input_width=width, kernel=kernel, stride=stride, padding=padding, groups=channels,
+        )  # fmt: skip
+        if layer.macs <= most_macs:
+            return layer
+
+
+def in_window(
+    rng: Random, layer: Layer, hardware: Hardware, draw: Callable[[Random, Layer], Schedule | None]
+) -> Schedule | None:
+    """A schedule of a depthwise layer whose columns pass through a window; None where none is found.
+
+    ``draw`` : a schedule of a layer that the hardware runs.
+    """
+    forms = windowed(layer, hardware.shape)
+    drawn = (draw(rng, rng.choice(forms)) for _ in range(300 if forms else 0))
+    return next((schedule for schedule in drawn if schedule is not None), None)
 
 
 def in_random_form(schedule: Schedule, draw: Callable[[Random, Layer], Schedule | None]) -> Schedule:

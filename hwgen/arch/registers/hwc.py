@@ -189,7 +189,16 @@ def _settings(parameters: HwcParameters) -> Iterator[Content]:
         yield setting(f"step_{j}_{loop}", parameters.step_bits(j), f"Step of loop {j}, over {loop}")
     yield from _loop_settings(parameters)
     yield setting("stride_y", 3, "Vertical stride, 1 to 4")
-    yield setting("stride_x", 3, "Horizontal stride, 1 to 4")
+    yield setting("stride_x", 3, "Horizontal stride, 1 to 4; of columns that pass through a window 1")
+    if parameters.column_window:
+        meaning = "Columns of the kernel that lanes along c do; with 1 they do channels"
+        yield setting("window", parameters.lanes.c.bit_length(), meaning, 1)
+        yield setting("window_stride", 3, "Horizontal stride of the window, 1 to 4; without one 1", 1)
+        innermost = len(parameters.loops) - 1
+        outside = same_outside(parameters.loops, innermost)
+        for i in range(len(outside) + 1):
+            meaning = f"Columns that loop {innermost} goes over, or its iterations, less one{_where(outside, i)}"
+            yield setting(f"columns_{i}", bits + 1, meaning)
     yield setting("padding_top", bits, "Padded rows above the input")
     yield setting("padding_left", bits, "Padded columns left of the input")
     yield setting("group_outputs", bits, "Output channels of one group")

@@ -44,6 +44,11 @@ def _steps(parameters: HwcParameters, values: Mapping[str, int]) -> Iterator[str
     inside = parameters.inside
     stride_y, stride_x = values["stride_y"], values["stride_x"]
     expected = _counts(parameters, values)
+    window = parameters.column_window and values["window"] > 1
+    innermost = len(parameters.loops) - 1
+    if parameters.column_window:
+        yield from _window(values, parameters.lanes.c) if window else ()
+        expected |= _columns_passed(expected, values, innermost)
     lanes = parameters.wide_lanes if values.get("wide") else parameters.lanes
     for j, dim in enumerate(parameters.loops):
         step = values[f"step_{j}_{dim}"]
@@ -52,13 +57,33 @@ def _steps(parameters: HwcParameters, values: Mapping[str, int]) -> Iterator[str
         if dim == "y":
             expected[f"input_row_step_{j}"] = step * stride_y
         if dim == "x":
-            expected[f"input_column_step_{j}"] = step * stride_x
+            strides = values["window_stride"] if window and j != innermost else 1
+            expected[f"input_column_step_{j}"] = step * stride_x * strides
         if j in inside(parameters.input_marker, "l"):
             expected[f"input_quotient_step_{j}"] = step // max(stride_x, 1)
             expected[f"input_phase_step_{j}"] = step % max(stride_x, 1)
     for name, value in expected.items():
         if values[name] != value:
             yield f"{name}: expected {value}, got {values[name]}"
+
+
+def _window(values: Mapping[str, int], lanes: int) -> Iterator[str]:
+    """What a window asks of other settings."""
+    for name, most in (("window", lanes), ("window_stride", STRIDES[-1])):
+        if not 1 <= values[name] <= most:
+            yield f"{name}: expected 1 to {most}, got {values[name]}"
+    for name, expected in (("stride_x", 1), ("extent_l", values["window"])):
+        if values[name] != expected:
+            yield f"{name}: expected {expected} where columns pass through a window, got {values[name]}"
+
+
+def _columns_passed(expected: Mapping[str, int], values: Mapping[str, int], innermost: int) -> dict[str, int]:
+    """The counts of the innermost loop, which goes over columns of the input."""
+    return {
+        name.replace(f"repeats_{innermost}", "columns"): outputs * values["window_stride"] + values["window"] - 1
+        for name, outputs in expected.items()
+        if name.startswith(f"repeats_{innermost}_")
+    }
 
 
 def _counts(parameters: HwcParameters, values: Mapping[str, int]) -> dict[str, int]:

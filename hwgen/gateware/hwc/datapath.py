@@ -121,7 +121,8 @@ class Datapath(wiring.Component):
                 m.d.sync += before_last.eq(asked)
                 stages.append(before_last)
             counted = multiply_used if spreads(p.lanes) else used
-            products = self._sums(m, stages[int(spreads(p.lanes))].channels, counted, multiply_used)
+            enters = multiply.enters if p.column_window else Value.cast(0)
+            products = self._sums(m, stages[int(spreads(p.lanes))].channels, counted, multiply_used, enters)
 
         # Accumulate: the sum stands in a register of its own.
         m.submodules.memory = memory = Memory(shape=32 * p.lanes.sums, depth=p.output_depth, init=[])
@@ -202,7 +203,7 @@ class Datapath(wiring.Component):
             return operand
         return Mux(inside, operand, self.settings.zero_in if self.parameters.scaled else 0)
 
-    def _sums(self, m: Module, channels: Value, used: Value, inside: Value) -> list[Value]:
+    def _sums(self, m: Module, channels: Value, used: Value, inside: Value, enters: Value) -> list[Value]:
         """The sum over the lanes along c of the products of each lane along m, y and x, by a tree of adders.
 
         Parameters
@@ -210,27 +211,37 @@ class Datapath(wiring.Component):
         channels : lanes along c that count, in the cycle before their products are made.
         used : lanes along y and x that do.
         inside : the same, in the cycle in which the operands are there.
+        enters : the operands go into the window, in that cycle.
         """
         p = self.parameters
         across = p.lanes.y * p.lanes.x
         products: dict[tuple[int, int], list[Value]] = {}
         weights = [self._spread(m, self._weight(i), f"weight_{i}") for i in range(p.lanes.c * p.lanes.m)]
+        window, passes = self._window(m, inside, enters) if p.column_window else None, Signal(name="columns_pass")
+        if p.column_window:  # told early: the multipliers have no time for the comparison
+            m.d.sync += passes.eq(self.settings.window != 1)
         for c, n in itertools.product(range(p.lanes.c), range(across)):
             operand, counted = self._pixel(c, n), self._counted(c, channels)
             # Of a pair of lanes the first one has the product of 16-bit operands.
             takes_two = p.byte_planes and c % 2 == 0
-            if p.scaled:
+            if p.scaled or p.column_window:
                 operand = self._or_padding(inside[n], operand)
             else:
                 counted = used[n] & counted
-            pixel = self._spread(m, operand, f"pixel_{c}_{n}")
+            if window is None:
+                pixels = [self._spread(m, operand, f"pixel_{c}_{n}")] * p.lanes.m
+            else:
+                pixels = [
+                    self._spread(m, self._in_window(window, passes, operand, c, output), f"pixel_{c}_{output}")
+                    for output in range(p.lanes.m)
+                ]
             counts = Signal(name=f"counts_{c}_{n}")
             m.d.sync += counts.eq(counted)
             for output in range(p.lanes.m):
                 # The multiplier is the longest part of the way: what counts nothing is cleared after it.
                 name = f"product_{c}_{output * across + n}"
                 product = Signal(signed(32 if takes_two else 16), name=name, reset_less=True)
-                m.d.sync += product.eq(pixel * weights[c * p.lanes.m + output])
+                m.d.sync += product.eq(pixels[output] * weights[c * p.lanes.m + output])
                 with m.If(~counts):
                     m.d.sync += product.eq(0)
                 added = product >> self.settings.product_shift if takes_two else product
@@ -239,6 +250,25 @@ class Datapath(wiring.Component):
         for (output, n), values in sorted(products.items()):
             sums.append(_tree(m, values, f"channels_{output * across + n}"))
         return sums
+
+    def _window(self, m: Module, inside: Value, enters: Value) -> list[list[Value]]:
+        """The last columns of each channel that has a lane along c, the one at hand first."""
+        p = self.parameters
+        window: list[list[Value]] = []
+        for c in range(p.lanes.c):
+            columns: list[Value] = [self._or_padding(inside[0], self._pixel(c, 0))]
+            for back in range(1, p.lanes.c):
+                held = Signal(8, name=f"window_{c}_{back}", reset_less=True)
+                with m.If(enters):
+                    m.d.sync += held.eq(columns[-1])
+                columns.append(held)
+            window.append(columns)
+        return window
+
+    @staticmethod
+    def _in_window(window: list[list[Value]], passes: Signal, operand: Value, c: int, output: int) -> Value:
+        """The input of a lane along c, as it is for all lanes along m, or of one of these from its own window."""
+        return Mux(passes, window[output][c], operand) if output < len(window) else operand
 
     def _pixel(self, c: int, n: int) -> Value:
         """The input of a lane along c and one along y and x: of 16 bits with the upper byte from the lane beside."""

@@ -220,11 +220,15 @@ class ControlRegisters(wiring.Component):
         checks += [_Check(HwcError.STEP, f"step_{j}_{dim}", 1) for j, dim in enumerate(p.loops)]
         for dim in DIMS:
             left = f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}"
-            checks.append(_Check(HwcError.STEP, left, 0, p.lanes.along(dim)))
+            # Columns of the kernel in a window are one iteration.
+            most = p.lanes.c if p.column_window and dim == "l" else p.lanes.along(dim)
+            checks.append(_Check(HwcError.STEP, left, 0, most))
         return [
             _Check(HwcError.OTHER_HWC, "program_digest", p.digest, p.digest),
             *checks,
             *(_Check(HwcError.STRIDE, f"stride_{axis}", 1, 4) for axis in "yx"),
+            *([_Check(HwcError.STEP, "window", 1, p.lanes.c)] if p.column_window else []),
+            *([_Check(HwcError.STRIDE, "window_stride", 1, 4)] if p.column_window else []),
             *(_Check(HwcError.EXTENT, name, 1) for name in ("input_height", "input_width")),
             _Check(HwcError.GROUP, "group_outputs", 1),
             _Check(HwcError.INPUT_RING, "input_slabs", 1),

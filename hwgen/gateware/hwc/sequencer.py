@@ -85,7 +85,7 @@ class Sequencer(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self.parameters
-        nest, sizes = nest_of(m, p, self.settings, range(len(p.loops)), p.lane_dims)
+        nest, sizes = nest_of(m, p, self.settings, range(len(p.loops)), p.lane_dims, of_columns=True)
         m.submodules.nest = nest
         active = Signal()
         fire = Signal()
@@ -108,7 +108,8 @@ class Sequencer(wiring.Component):
         weight_fresh, weight_begins, weight_ends = fresh_and_ending(self._inside(p.weight_marker), "weight")
         output_ends = nest.ended[p.output_marker]
 
-        output_index, may_start, fresh_sum = self._output(m, nest, active, fire, output_ends)
+        fills = self._fills_window(m, nest, fire)
+        output_index, may_start, fresh_sum = self._output(m, nest, active, fire, output_ends, fills)
         waits_input = input_fresh & ~self.i_input.valid
         waits_weight = weight_fresh & ~self.i_weight.valid
         can_go = Signal()
@@ -130,7 +131,8 @@ class Sequencer(wiring.Component):
         operation_ = self.o_operation
         output_place = Mux(self.access_valid, self.access_index, output_index)
         m.d.sync += [
-            operation_.compute.eq(fire),
+            operation_.compute.eq(fire & ~fills),
+            *([operation_.enters.eq(fire)] if p.column_window else []),
             operation_.load.eq(self.access_valid & self.access_load),
             operation_.unload.eq(self.access_valid & ~self.access_load),
             operation_.fresh.eq(fresh_sum),
@@ -148,8 +150,25 @@ class Sequencer(wiring.Component):
                 m.d.sync += [operation_.output_index.eq(output_place >> 1), operation_.half.eq(output_place[0])]
         return m
 
+    def _fills_window(self, m: Module, nest: LoopNest, fire: Signal) -> Value:
+        """Whether an operation only brings a column to the window, of which the next output needs more.
+
+        The innermost loop goes over the columns of the input then: its first output needs as many as the window has,
+        the others as many as the stride.
+        """
+        p, settings = self.parameters, self.settings
+        if not p.column_window:
+            return Value.cast(0)
+        missing, fills = Signal(max(len(settings.window), len(settings.window_stride))), Signal()
+        m.d.comb += fills.eq(missing != 0)
+        with m.If(self.start | (fire & nest.ended[len(p.loops) - 1])):
+            m.d.sync += missing.eq(settings.window - 1)
+        with m.Elif(fire):
+            m.d.sync += missing.eq(Mux(fills, missing, settings.window_stride) - 1)
+        return fills
+
     def _output(
-        self, m: Module, nest: LoopNest, active: Signal, fire: Signal, ends: Value
+        self, m: Module, nest: LoopNest, active: Signal, fire: Signal, ends: Value, fills: Value
     ) -> tuple[Value, Signal, Signal]:
         """The vector's place in the memory; whether it may be touched; whether its sum starts from zero."""
         p = self.parameters
@@ -158,6 +177,9 @@ class Sequencer(wiring.Component):
             for j in p.output_tile_loops
             if p.loops[j] in OUTPUT_DIMS
         }
+        if p.column_window:
+            innermost = len(p.loops) - 1
+            steps[innermost] = Mux(fills, 0, steps[innermost])
         register = self._stepped(m, "output_index", nest, fire, p.output_marker, steps, self.index_bits)
         outer = [j for j in range(p.output_marker) if p.loops[j] in REDUCTION]
         inner = [j for j in p.output_tile_loops if p.loops[j] in REDUCTION]

@@ -14,9 +14,9 @@ class SettingChecks(wiring.Component):
     """Finds settings that contradict each other or the HWC, which would give wrong outputs.
 
     The phases of a line are in order and inside the line, a line is inside a slab, a phase is below the stride, and
-    all slabs together are inside the memory. Addresses of words wider than
-    32 bits are multiples of them. The product for the latter takes a cycle for each bit of the number of
-    slabs.
+    all slabs together are inside the memory. Addresses of words wider than 32 bits are multiples of them. The columns
+    of the kernel that are one iteration are those of the window. The product for the slabs takes a cycle for each bit
+    of their number.
 
     Parameters
     ----------
@@ -45,6 +45,9 @@ class SettingChecks(wiring.Component):
         phases = (getattr(settings, f"input_phase_step_{j}") for j in p.inside(p.input_marker, "l"))
         wrong += [phase >= settings.stride_x for phase in phases]
         wrong += [getattr(settings, name)[: (word - 1).bit_length()].any() for name, word in p.word_addresses.items()]
+        if p.column_window:
+            of_columns = {dim: f"step_{j}_{dim}" for j, dim in enumerate(p.loops)}.get("l", "extent_l")
+            wrong.append(getattr(settings, of_columns) > settings.window)
         slabs, slab, memory = settings.input_slabs, settings.input_slab, p.input_elements
         # Bits of the number of slabs that are still to come, from the highest one on, and a one after the last.
         rest, exceeds = Signal(len(slabs) + 1), Signal()

@@ -23,13 +23,19 @@ def nest_of(
     settings: wiring.PureInterface,
     order: Sequence[int],
     sized: Collection[str] = (),
+    *,
+    of_columns: bool = False,
 ) -> tuple[LoopNest, dict[str, Value]]:
     """A nest of some loops, by their indices, that counts as the settings say; and what an iteration of its innermost
-    loops covers of some dimensions, or the extent where there is no loop over one."""
+    loops covers of some dimensions, or the extent where there is no loop over one.
+
+    ``of_columns`` : the innermost loop of all goes over the columns that pass through a window, where there is one.
+    """
     loops = [parameters.loops[j] for j in order]
     innermost = {dim: at for at, dim in enumerate(loops)}
     sizes = {innermost[dim]: covered_bits(parameters, order, dim) for dim in sized if dim in innermost}
-    repeats = [_repeats(parameters, settings, j) for j in order]
+    columns = len(parameters.loops) - 1 if of_columns and parameters.column_window else None
+    repeats = [_repeats(parameters, settings, j, "columns" if j == columns else f"repeats_{j}") for j in order]
     bits = [max(len(one) for one in entries) for entries in repeats]
     nest = LoopNest(loops=loops, bits=bits, sized=sizes)
     for at, j in enumerate(order):
@@ -46,10 +52,10 @@ def nest_of(
     return nest, covered
 
 
-def _repeats(parameters: HwcParameters, settings: wiring.PureInterface, index: int) -> list[Value]:
+def _repeats(parameters: HwcParameters, settings: wiring.PureInterface, index: int, called: str) -> list[Value]:
     """The entries of a loop's count, each as wide as it may get."""
     constants = dict(parameters.constants)
-    names = (f"repeats_{index}_{i}" for i in range(len(same_outside(parameters.loops, index)) + 1))
+    names = (f"{called}_{i}" for i in range(len(same_outside(parameters.loops, index)) + 1))
     return [Const(constants[name]) if name in constants else getattr(settings, name) for name in names]
 
 

@@ -52,13 +52,14 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
     vector for the drain. ``fresh`` starts a sum from zero. ``input_address`` has the first element of each lane row.
     A lane in row j and column i of the lanes is used if j < ``rows``, i < ``columns``, row + j * stride is inside the
     input and column + i * stride is too; with lanes along c those below ``channels`` are. ``weight_address`` is the
-    byte of the first lane's weight, or the line of all of them. With 16-bit
-    operands, and no lanes along c, a vector is half of the one at ``output_index``: the upper one where ``half`` is
-    set.
+    byte of the first lane's weight, or the line of all of them. ``enters`` is set where the column at the address
+    goes into the window, if there is one, whether or not anything is computed. With 16-bit operands, and no lanes
+    along c, a vector is half of the one at ``output_index``: the upper one where ``half`` is set.
     """
     return data.StructLayout(
         {
             **({"half": 1} if parameters.wide_halves else {}),
+            **({"enters": 1} if parameters.column_window else {}),
             "compute": 1,
             "load": 1,
             "unload": 1,

@@ -151,7 +151,8 @@ class ByteMemory(wiring.Component):
             read, write = memory.read_port(domain="sync" if self._block_ram else "comb"), memory.write_port()
             banks.append(read.data)
             m.d.comb += [
-                read.addr.eq(_line(bank, self._banks, read_bank, line, following)),
+                # Of one byte only its own bank's answer is taken.
+                read.addr.eq(line if self._lanes == 1 else _line(bank, self._banks, read_bank, line, following)),
                 write.addr.eq(self.i_banks[bank].line),
                 write.data.eq(self.i_banks[bank].data),
                 write.en.eq(self.i_banks[bank].enable & self.chosen),

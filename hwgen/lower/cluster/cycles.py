@@ -158,7 +158,7 @@ def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int,
 def _apart(schedule: Schedule) -> bool:
     """Whether weights that lanes read side by side are apart in the DRAM: of several filters, or across taps."""
     lanes, layer = schedule.lanes, schedule.layer
-    taps = prod(layer.kernel)
+    taps = prod(layer.weight_kernel)
     return (lanes.along("m") > 1 and layer.channels_per_group * taps > 1) or (lanes.along("c") > 1 and taps > 1)
 
 

@@ -143,7 +143,7 @@ class Parts:
             offset, size = self._ordered.place((m, c, k, l), sizes)
             side = _side(OperandTag.W, RingSelect.W, self._placement.W, base + offset, stay.low)
             return _contiguous(size, side)
-        rows, columns = layer.kernel
+        rows, columns = layer.weight_kernel
         first = ((m * layer.channels_per_group + c) * rows + k) * columns + l
         side = _side(OperandTag.W, RingSelect.W, self._placement.W, base + self._bits.bytes_of("W", first), stay.low)
         return descriptors_of(self._packed.blocks(sizes), side)

@@ -65,7 +65,7 @@ def _input_words(small: Schedule, placed: Placed) -> InputWords:
     layer, marked = small.layer, small.marked_loop("I")
     held = layer.extents | {loop.dim: loop.step for loop in small.loops[: 0 if marked is None else marked + 1]}
     rows = min((held["y"] - 1) * layer.stride[0] + held["k"], layer.input_height)
-    columns = min((held["x"] - 1) * layer.stride[1] + held["l"], layer.input_width)
+    columns = min((held["x"] - 1) * layer.stride[1] + held["l"] + layer.columns_beside, layer.input_width)
     word, channels = small.ports.I // 8, min(held["c"], layer.channels_per_group)
     return InputWords(
         pitch=placed.pitch // word,

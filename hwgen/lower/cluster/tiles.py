@@ -18,7 +18,7 @@ from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers, check_group_distance
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement
-from hwgen.model.cluster.tile_order import Ranges, input_lines
+from hwgen.model.cluster.tile_order import Range, Ranges, input_lines
 from hwgen.model.nest.biases import bias_depth
 
 __all__ = ["Slice", "TileCommands"]
@@ -161,13 +161,14 @@ class TileCommands:
                     f"end inside a group of {size} and go beyond it"
                 )
             groups = (m_end - m) // size
+        axes = self._axes(ranges)
         rows, columns = (
-            _window(ranges[out], ranges[tap], layer.stride[axis], layer.padding[axis], extent)
-            for axis, (out, tap, extent) in enumerate(((Y, K, layer.input_height), (X, L, layer.input_width)))
+            _window(outputs, taps, layer.stride[axis], layer.padding[axis], extent)
+            for axis, (outputs, taps, extent) in enumerate(axes)
         )
         touches = all(
-            input_lines(ranges[out], ranges[tap], layer.stride[axis], layer.padding[axis], extent)
-            for axis, (out, tap, extent) in enumerate(((Y, K, layer.input_height), (X, L, layer.input_width)))
+            input_lines(outputs, taps, layer.stride[axis], layer.padding[axis], extent)
+            for axis, (outputs, taps, extent) in enumerate(axes)
         )
         sizes = [end - begin for begin, end in ranges]
         key = (groups, *sizes, *rows.shape, *columns.shape)
@@ -182,12 +183,18 @@ class TileCommands:
                 input_width=columns.size,
                 output_height=sizes[Y],
                 output_width=sizes[X],
-                kernel=(sizes[K], sizes[L]),
+                kernel=(sizes[K], sizes[L] + layer.columns_beside),
                 stride=layer.stride,
                 padding=(rows.before, columns.before, rows.after, columns.after),
                 groups=groups,
-            )
+            ).run_as(layer)
         return small, _Corner(rows.first, columns.first, touches)
+
+    def _axes(self, ranges: Ranges) -> tuple[tuple[Range, Range, int], ...]:
+        """Along rows and along columns: outputs, what they need of the kernel, and the size of the input."""
+        layer, (first, end) = self._layer, ranges[L]
+        across = (first, end + layer.columns_beside)
+        return (ranges[Y], ranges[K], layer.input_height), (ranges[X], across, layer.input_width)
 
     def _small(self, layer: Layer) -> Schedule:
         """The nest below the slices, its steps limited to a small layer of theirs."""
@@ -260,8 +267,10 @@ class TileCommands:
         plane = stay.origin + held * ring.plane
         address = plane + corner.row * ring.pitch + ring.element * corner.column
         # The first address that is fetched must be inside the ring, so that addresses wrap at most once.
-        rows = input_lines(ranges[Y], ranges[K], layer.stride[0], layer.padding[0], layer.input_height)
-        columns = input_lines(ranges[X], ranges[L], layer.stride[1], layer.padding[1], layer.input_width)
+        rows, columns = (
+            input_lines(outputs, taps, layer.stride[axis], layer.padding[axis], extent)
+            for axis, (outputs, taps, extent) in enumerate(self._axes(ranges))
+        )
         word = self._schedule.ports.map_bytes
         low = plane + rows[0][0] * ring.pitch + ring.element * columns[0][0] // word * word
         base = ring.physical(low) + address - low

@@ -43,6 +43,8 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             f"{where}: requantisation: expected {hardware.requantisation} of {hardware.titled}, "
             f"got {schedule.requantisation}"
         )
+    if schedule.layer.form.column_window:
+        _check_window(schedule, hardware, lanes)
     units = memory_units(lanes, operand_bits, schedule.ports)
     buffers = {array: max(-(-need[array] // unit), 2) * unit for array, unit in zip(ARRAYS, units, strict=True)}
     if hardware is not None and hardware.buffers is not None:
@@ -81,11 +83,31 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             block_ram=hardware is not None and hardware.block_ram,
             scaled=schedule.requantisation == "scaled",
             most_requantisers=HwcParameters.most_requantisers if hardware is None else hardware.requantisers,
+            column_window=schedule.layer.form.column_window if hardware is None else hardware.column_window,
             constants=_pairs(None if hardware is None else hardware.constants),
             setting_bits=_pairs(None if hardware is None else hardware.setting_bits),
         )
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def _check_window(schedule: Schedule, hardware: Hardware | None, lanes: Lanes) -> None:
+    """Raise `InputError` unless each operation has all channels and columns of the groups that are run at once."""
+    where, at_once = schedule.layer.name, schedule.layer.form.groups_at_once
+    if hardware is not None and not hardware.column_window:
+        raise InputError(f"{where}: column_window: expected hardware that has one, got {hardware.titled}")
+    if at_once > min(lanes.m, lanes.c):
+        raise InputError(
+            f"{where}: groups_at_once: expected at most {min(lanes.m, lanes.c)} where columns pass through a window "
+            f"on lanes {lanes}, got {at_once}"
+        )
+    for dim in ("m", "c"):
+        cut = [loop.step for loop in schedule.loops if loop.dim == dim and loop.step % at_once]
+        if cut:
+            raise InputError(
+                f"{where}: nest: {dim}: expected steps of whole groups_at_once, {at_once}, where columns pass "
+                f"through a window, got {cut[0]}"
+            )
 
 
 def _pairs(values: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:

@@ -89,13 +89,31 @@ class RegisterValues:
         values |= self._counts()
         values |= {
             "stride_y": layer.stride[0],
-            "stride_x": layer.stride[1],
+            "stride_x": self._column_stride,
             "padding_top": layer.padding[0],
             "padding_left": layer.padding[1],
             "group_outputs": layer.outputs_per_group,
             "group_inputs": layer.channels_per_group,
         }
-        return values | self._input() | self._output()
+        return values | self._window() | self._input() | self._output()
+
+    @property
+    def _column_stride(self) -> int:
+        """Columns of the input from one iteration of the innermost loop over x to the next."""
+        return 1 if self.layer.form.column_window else self.layer.stride[1]
+
+    def _window(self) -> dict[str, int]:
+        """Columns that pass through a window: the innermost loop is over them, and the kernel's are one iteration."""
+        layer = self.layer
+        if not self.parameters.column_window:
+            return {}
+        outputs = self._loop_counts[-1].repeats
+        counts = {f"columns_{i}": layer.columns_passed(repeats + 1) - 1 for i, repeats in enumerate(outputs)}
+        if not layer.form.column_window:
+            return {"window": 1, "window_stride": 1, **counts}
+        columns = layer.kernel[1]
+        steps = {f"step_{j}_l": columns for j, loop in enumerate(self.loops) if loop.dim == "l"}
+        return {"extent_l": columns, "window": columns, "window_stride": layer.stride[1], **counts, **steps}
 
     @cached_property
     def _loop_counts(self) -> list[LoopCounts]:
@@ -154,6 +172,8 @@ class RegisterValues:
             **{f"input_phase_{i}": sum(phases[:i]) * element for i in (1, 2, 3)},
         }
         values |= self._advances("y", "row", layer.stride[0]) | self._advances("x", "column", layer.stride[1])
+        if layer.form.column_window:
+            values[f"input_column_step_{len(self.loops) - 1}"] = 1
         for j in range(p.input_marker + 1, len(self.loops)):
             step = self.loops[j].step
             match self.loops[j].dim:
@@ -164,8 +184,9 @@ class RegisterValues:
                 case "c":
                     values[f"input_line_step_{j}"] = self._channel_lines(j) * line
                 case "l":
-                    values[f"input_quotient_step_{j}"] = step // layer.stride[1]
-                    values[f"input_phase_step_{j}"] = step % layer.stride[1]
+                    step += layer.columns_beside
+                    values[f"input_quotient_step_{j}"] = step // self._column_stride
+                    values[f"input_phase_step_{j}"] = step % self._column_stride
         return values
 
     def _channel_lines(self, loop: int) -> int:
@@ -264,10 +285,14 @@ class RegisterValues:
         the first column of the first output that uses any.
         """
         layer, depth = self.layer, self._input_depth
-        stride, left = layer.stride[1], layer.padding[1]
+        stride, left = self._column_stride, layer.padding[1]
+        outputs_of, taps_of = self.pieces("x", depth), self.pieces("l", depth)
+        if layer.form.column_window:  # every column that passes by counts as an output
+            outputs_of = [(first * layer.stride[1], (end - 1) * layer.stride[1] + 1) for first, end in outputs_of]
+            taps_of = [(tap, end + layer.columns_beside) for tap, end in taps_of]
         most = [0] * PHASES
-        for first, end in self.pieces("x", depth):
-            for tap, taps_end in self.pieces("l", depth):
+        for first, end in outputs_of:
+            for tap, taps_end in taps_of:
                 corner = first * stride + tap - left
                 if taps_end - tap < stride and end - first > 1 and not (aligned and self._marked_dim() == "l"):
                     outputs = end - first - max(0, -corner) // stride

@@ -59,7 +59,9 @@ class NetworkBound:
         cluster = hardware.cluster or Cluster()
         lanes, ports = hardware.shape, hardware.ports
         busy = sum(
-            bound_of_layer(layer, lanes, ports.output_bytes, cluster.hwcs, laid_out=laid_out)
+            bound_of_layer(
+                layer, lanes, ports.output_bytes, cluster.hwcs, laid_out=laid_out, window=hardware.column_window
+            )
             for layer, laid_out in self._layers
         )
         weights = sum(layer.weight_elements for layer, _ in self._layers)
@@ -67,13 +69,16 @@ class NetworkBound:
         return max(busy, computed, -(-weights // beat_bytes(cluster.axi_bits)))
 
 
-def bound_of_layer(layer: Layer, lanes: Lanes, output_bytes: int, hwcs: int, *, laid_out: bool = True) -> int:
+def bound_of_layer(
+    layer: Layer, lanes: Lanes, output_bytes: int, hwcs: int, *, laid_out: bool = True, window: bool = False
+) -> int:
     """Cycles that a layer of a network keeps HWCs busy at the least: lanes, or ports to which outputs go.
 
-    ``output_bytes`` : of an access of O's port. ``laid_out`` : taps of its kernel may be channels.
+    ``output_bytes`` : of an access of O's port. ``laid_out`` : taps of its kernel may be channels. ``window`` : their
+    columns may pass through a window.
     """
     outputs = -(-layer.output_elements // output_bytes)
-    return -(-max(_least_busy(layer, lanes, laid_out), outputs) // hwcs)
+    return -(-max(_least_busy(layer, lanes, laid_out, window), outputs) // hwcs)
 
 
 def computed_elements(node: Node, elements: int) -> int:
@@ -82,6 +87,6 @@ def computed_elements(node: Node, elements: int) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _least_busy(layer: Layer, lanes: Lanes, laid_out: bool) -> int:
+def _least_busy(layer: Layer, lanes: Lanes, laid_out: bool, window: bool) -> int:
     """Cycles of one HWC at the least, in the form of the fewest."""
-    return min(least_busy(form, lanes) for form in forms_of(layer, lanes, laid_out=laid_out))
+    return min(least_busy(form, lanes) for form in forms_of(layer, lanes, laid_out=laid_out, window=window))

@@ -122,7 +122,9 @@ def _bound(layer: ClusterLayer, hardware: Hardware) -> int:
     cluster, part = hardware.cluster or Cluster(), layer.part
     if isinstance(part, LayerPart):
         shape = part.program.schedule.layer.of_network
-        return bound_of_layer(shape, hardware.shape, hardware.ports.output_bytes, cluster.hwcs)
+        return bound_of_layer(
+            shape, hardware.shape, hardware.ports.output_bytes, cluster.hwcs, window=hardware.column_window
+        )
     if part.early is not None:
         return 0
     return computed_elements(layer.node, part.target.elements) // cluster.vector_elements

@@ -98,4 +98,5 @@ def _share(layer: Layer, filters: tuple[int, int], rows: tuple[int, int]) -> Sha
             "groups": groups,
         }
     )
-    return Share(Layer.model_validate(part.model_dump()), filters[0], rows[0], first_group * of_group, low)
+    share = Layer.model_validate(part.model_dump()).run_as(layer)
+    return Share(share, filters[0], rows[0], first_group * of_group, low)

@@ -75,6 +75,7 @@ def hwc_of(
             block_ram=hardware.block_ram,
             scaled=hardware.requantisation == "scaled",
             most_requantisers=hardware.requantisers,
+            column_window=hardware.column_window,
             constants=tuple(sorted((hardware.constants or {}).items())),
             setting_bits=tuple(sorted((hardware.setting_bits or {}).items())),
         )

@@ -232,6 +232,8 @@ def _inputs(schedule: Schedule, iterations: Iterations) -> tuple[Ints, Ints]:
         image = (layer.input_height, layer.input_width)[axis]
         extent, shared_extent = np.zeros_like(size), np.zeros_like(shared)
         (outputs, end), (taps, taps_end) = iterations.along(over_map), iterations.along(over_kernel)
+        if over_map == "x":
+            taps_end = taps_end + layer.columns_beside
         for residue in range(min(stride, layer.kernel[axis])):
             # Rows q * stride + residue - padding for q in an interval, see `hwgen.model.nest.ranges`.
             first_tap = -(-(taps - residue) // stride)

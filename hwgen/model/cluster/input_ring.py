@@ -16,9 +16,9 @@ from hwgen.model.compiled import njit
 __all__ = ["input_ring"]
 
 M, C, Y, X, K, L = range(len(DIMS))
-PER_GROUP, CHANNELS, STRIDE, PAD, SIZE, WORD, BYTES = 0, 1, 2, 4, 6, 8, 9
+PER_GROUP, CHANNELS, STRIDE, PAD, SIZE, WORD, BYTES, BESIDE = 0, 1, 2, 4, 6, 8, 9, 10
 """Places in a layer's figures: outputs and inputs of a group; stride, padding and input size of rows and of columns;
-bytes of a word of the map port and of an input."""
+bytes of a word of the map port and of an input; rows and columns that a range of the kernel needs beside it."""
 NOT_ONE_RANGE = -1
 
 
@@ -42,7 +42,9 @@ def input_ring(schedule: Schedule) -> int | None:
 def _figures(layer: Layer, word: int, size: int) -> "np.ndarray":
     sizes = (layer.input_height, layer.input_width)
     groups = (layer.outputs_per_group, layer.channels_per_group)
-    return np.array([*groups, *layer.stride, *layer.padding[:2], *sizes, word, size], np.int64)
+    return np.array(
+        [*groups, *layer.stride, *layer.padding[:2], *sizes, word, size, 0, layer.columns_beside], np.int64
+    )
 
 
 @njit(cache=True)
@@ -91,6 +93,7 @@ def _touched(low, high, figures, touch):  # type: ignore[no-untyped-def]
     for line in range(2):
         stride, pad, size = figures[STRIDE + line], figures[PAD + line], figures[SIZE + line]
         start, end, tap, taps = low[Y + line], high[Y + line], low[K + line], high[K + line]
+        taps += figures[BESIDE + line]
         if taps - tap < stride and end - start > 1:
             return False
         begin, beyond = max(start * stride + tap - pad, 0), min((end - 1) * stride + taps - pad, size)

@@ -13,7 +13,7 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.levels import tile_depth
 
-__all__ = ["Iteration", "Iterations", "Ranges", "Spans", "TileWalk", "input_lines", "touched", "without"]
+__all__ = ["Iteration", "Iterations", "Range", "Ranges", "Spans", "TileWalk", "input_lines", "touched", "without"]
 
 Ints = NDArray[np.int64]
 Range = tuple[int, int]
@@ -129,7 +129,7 @@ def touched(layer: Layer, array: ArrayName, ranges: Ranges) -> tuple[Spans, ...]
             return (
                 _input_channels(layer.outputs_per_group, layer.channels_per_group, m, c),
                 input_lines(y, k, stride[0], above, layer.input_height),
-                input_lines(x, l, stride[1], left, layer.input_width),
+                input_lines(x, (l[0], l[1] + layer.columns_beside), stride[1], left, layer.input_width),
             )
         case "W":
             return _of_dims(WEIGHT_DIMS, ranges)

@@ -195,7 +195,7 @@ def runs_of(schedule: Schedule, layout: DramLayout, part: Part) -> tuple[Ints, I
     layer = schedule.layer
     extents: dict[Operand, tuple[int, ...]] = {
         "I": (layer.input_channels, layout.input_rows, layer.input_width),
-        "W": (layer.output_channels, layer.channels_per_group, *layer.kernel),
+        "W": (layer.output_channels, layer.channels_per_group, *layer.weight_kernel),
         "O": (layer.output_channels, layout.output_rows, layer.output_width),
         "B": (layer.output_channels,),
     }

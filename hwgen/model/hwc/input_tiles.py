@@ -27,7 +27,9 @@ def lines_touched(layer: Layer, axis: int, outputs: Range, taps: Range) -> set[i
     """Rows (axis 0) or columns (1) of the image that some outputs need of some kernel rows or columns."""
     stride, before = layer.stride[axis], layer.padding[axis]
     size = (layer.input_height, layer.input_width)[axis]
-    lines = {output * stride + tap - before for output in range(*outputs) for tap in range(*taps)}
+    beside = layer.columns_beside if axis == COLUMNS else 0
+    reached = range(taps[0], taps[1] + beside)
+    lines = {output * stride + tap - before for output in range(*outputs) for tap in reached}
     return {line for line in lines if 0 <= line < size}
 
 

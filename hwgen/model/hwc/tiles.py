@@ -173,6 +173,10 @@ class Timed:
             marker_o=marker_o - self.depth,
             stride_y=layer.stride[0],
             stride_x=layer.stride[1],
+            phases=1 if layer.form.column_window else layer.stride[1],
+            beside=layer.columns_beside,
+            first_columns=layer.columns_passed(1),
+            next_columns=layer.columns_passed(2) - layer.columns_passed(1),
             top=layer.padding[0],
             left=layer.padding[1],
             height=layer.input_height,
@@ -239,6 +243,9 @@ class Timed:
         stride, left = layer.stride[1], layer.padding[1]
         (first, end), (tap, taps_end) = self._pieces("x", depth), self._pieces("l", depth)
         first, end = first[:, None], end[:, None]
+        if layer.form.column_window:  # the columns as they come, one for each iteration
+            first, end = first * stride, (end - 1) * stride + 1
+            taps_end, stride = taps_end + layer.columns_beside, 1
         corner = first * stride + tap - left
         phase = np.arange(stride)[:, None, None]
         gaps = (taps_end - tap < stride) & (end - first > 1) & (slide != 2)

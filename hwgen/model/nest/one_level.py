@@ -146,7 +146,7 @@ def local_crossings(nest: Nest) -> dict[ArrayName, Crossing]:
 def prediction_of(nest: Nest, crossings: Mapping[ArrayName, Crossing], counts: Counts) -> Prediction:
     """The prediction for local buffers with these crossings and counts."""
     schedule, need = nest.schedule, PerOperand(*(crossings[array].need for array in ARRAYS))
-    iterations = prod(len(nest.ranges(dim, nest.depth)) for dim in LOOP_DIMS)
+    iterations = prod(len(nest.ranges(dim, nest.depth)) for dim in LOOP_DIMS if dim != "x") * _along_x(nest)
     return Prediction(
         counts,
         need,
@@ -156,6 +156,15 @@ def prediction_of(nest: Nest, crossings: Mapping[ArrayName, Crossing], counts: C
         biases_kept(schedule),
         record_bytes(schedule.requantisation),
     )
+
+
+def _along_x(nest: Nest) -> int:
+    """Innermost iterations along x: where columns pass through a window, one for each column of a run of outputs."""
+    layer, loops = nest.layer, nest.schedule.loops
+    if not layer.form.column_window:
+        return len(nest.ranges("x", nest.depth))
+    innermost = max((j for j, loop in enumerate(loops) if loop.dim == "x"), default=0)
+    return sum(map(layer.columns_passed, nest.ranges("x", innermost).sizes.tolist()))
 
 
 # --- memories ---

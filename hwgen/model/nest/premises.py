@@ -41,7 +41,7 @@ def padding_as_data(layer: Layer) -> Layer:
         "input_height": layer.input_height + top + bottom, "input_width": layer.input_width + left + right,
         "padding": [0, 0, 0, 0],
     }  # fmt: skip
-    return Layer(**data)
+    return Layer(**data).run_as(layer)
 
 
 def premises(schedule: Schedule, operand: ArrayName, place: int | None) -> list[Premise]:
@@ -86,7 +86,7 @@ def _uniform_tiles(schedule: Schedule, place: int) -> int:
         min(size, outputs * taps if taps <= stride else (outputs - 1) * stride + taps)
         for size, outputs, taps, stride in (
             (layer.input_height, tile["y"], tile["k"], layer.stride[0]),
-            (layer.input_width, tile["x"], tile["l"], layer.stride[1]),
+            (layer.input_width, tile["x"], tile["l"] + layer.columns_beside, layer.stride[1]),
         )
     ]
     return tiles * tile.get(IMAGE, 1) * channels * sizes[0] * sizes[1]

@@ -52,6 +52,10 @@ class Ranges:
         start = np.repeat(self.start, numbers) + offset * step
         return Ranges(start, np.minimum(start + step, np.repeat(self.stop, numbers)), offset == 0)
 
+    def widened(self, beside: int) -> "Ranges":
+        """Ranges that each end later, so that they overlap."""
+        return Ranges(self.start, self.stop + beside, self.first) if beside else self
+
     def mapped(self, figure: Callable[[int], int]) -> Ints:
         """A figure of each range by its size."""
         sizes = self.sizes.tolist()
@@ -201,6 +205,8 @@ def window_of(layer: Layer, over_map: Dim, outputs: Ranges, taps: Ranges, moving
     stride, padding, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
     image = (layer.input_height, layer.input_width)[axis]
     along = 1 if moving == over_map else 2 if moving == over_kernel else None
+    if over_map == "x":
+        taps = taps.widened(layer.columns_beside)
     return _window(stride, padding, kernel, image, outputs, taps, along)
 
 

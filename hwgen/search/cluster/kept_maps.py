@@ -76,7 +76,7 @@ def search_with_kept_maps(
     """
     plans = [
         plan
-        for form in forms_of(layer.of_network, hardware.shape, laid_out=laid_out)
+        for form in forms_of(layer.of_network, hardware.shape, laid_out=laid_out, window=hardware.column_window)
         for plan in _plans(form, hardware, residence, estimate)
     ]
     known: list[tuple[float, Schedule]] = []

@@ -79,7 +79,7 @@ def in_best_cluster_form(
     if hardware.lanes is None:
         return search(layer)
     started = time.perf_counter()
-    forms = forms_of(layer, hardware.lanes, laid_out=laid_out)
+    forms = forms_of(layer, hardware.lanes, laid_out=laid_out, window=hardware.column_window)
     found = in_best_form(forms, hardware.lanes, search, _cycles, (hardware.cluster or Cluster()).hwcs)
     return replace(found, seconds=time.perf_counter() - started)
 

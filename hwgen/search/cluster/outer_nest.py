@@ -151,7 +151,7 @@ class OuterSpace:
     ) -> None:
         self._layer, self.size, self._most = layer, size, 0
         self._price = BYTES if price is None else price
-        every = in_classes(layer) if classed else with_shares(outer_tables(layer), shares, lanes)
+        every = in_classes(layer) if classed else with_shares(outer_tables(layer), shares, lanes, layer)
         self.reduced = not classed and math.prod(len(table) - 1 for table in every) > most_steps
         self.reduced |= not classed and any(len(steps_of(extent)) < extent for extent in layer.extents.values())
         self._tables = thinned(worth_while(every, shares, lanes)) if self.reduced else every
@@ -308,7 +308,9 @@ class OuterSpace:
         m, _, y, x = self._tables
         best = np.ones(len(rows[0]))
         for axis, table, lanes in ((0, m, self._lanes.m), (2, y, self._lanes.y), (3, x, self._lanes.x)):
-            whole, rest = -(-table[:, STEP] // lanes), -(-table[:, EDGE] // lanes)
+            whole, rest = (-(-table[:, size] // lanes) for size in (STEP, EDGE))
+            if axis == 3:
+                whole, rest = self._layer.columns_passed(whole), self._layer.columns_passed(rest)
             best = best * (whole * (table[:, TILES] - 1) + rest)[rows[axis]]
         for share in range(SHARE, SHARE + self._shares):
             spread = self._product(share, rows, (0, 2, 3))

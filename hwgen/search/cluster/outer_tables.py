@@ -99,7 +99,7 @@ def in_classes(layer: Layer) -> OuterTables:
     return OuterTables(*classed)
 
 
-def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: Lanes) -> OuterTables:
+def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: Lanes, layer: Layer) -> OuterTables:
     """The tables with how busy the HWCs are, for each number of shares of a tile along m and along y."""
     m, c, y, x = (table.copy() for table in tables)
     for number, (filters, rows) in enumerate(shares):
@@ -110,7 +110,10 @@ def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: L
                     continue
                 size = -(-step // parts)
                 rest = min(size, extent - step * (int(row[TILES]) - 1))
-                row[SHARE + number] = -(-size // lane) * (row[TILES] - 1) + -(-rest // lane)
+                whole, rest = -(-size // lane), -(-rest // lane)
+                if table is x:
+                    whole, rest = layer.columns_passed(whole), layer.columns_passed(rest)
+                row[SHARE + number] = whole * (row[TILES] - 1) + rest
     return OuterTables(m, c, y, x)
 
 
@@ -229,7 +232,7 @@ def constants(layer: Layer, bits: Bits) -> Ints:
             bits.bytes_of("O", layer.output_elements),
             2 * bits.bytes_of("acc", layer.output_elements),
             aligned(SUM_BYTES * layer.output_channels),
-            layer.kernel[0] * layer.kernel[1],
+            prod(layer.weight_kernel),
             layer.output_channels,
             layer.channels_per_group,
             layer.output_height,

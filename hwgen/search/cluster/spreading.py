@@ -94,7 +94,10 @@ def busiest_iterations(layer: Layer, steps: Mapping[Dim, int], spread: Spread, t
     for dim in OUTPUT_DIMS:
         spans = cut([(0, layer.extents[dim])], steps[dim])
         sizes = (min(spread.get(dim, end - start), end - start) for start, end in spans)
-        iterations *= sum(-(-size // target.lanes.along(dim)) for size in sizes)
+        if dim == "x" and layer.form.column_window:
+            iterations *= sum(map(layer.columns_passed, sizes))
+        else:
+            iterations *= sum(-(-size // target.lanes.along(dim)) for size in sizes)
     return iterations
 
 

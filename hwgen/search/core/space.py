@@ -190,7 +190,8 @@ def tables(layer: Layer, bits: Bits, target: Target, caps: Mapping[ArrayName, in
         sizes["y"], sizes["k"], layer.stride[0], layer.padding[0], layer.input_height, width, target.lanes.y
     )
     columns = window(
-        sizes["x"], sizes["l"], layer.stride[1], layer.padding[1], layer.input_width, width, target.lanes.x,
+        sizes["x"], sizes["l"] + layer.columns_beside, layer.stride[1], layer.padding[1], layer.input_width, width,
+        target.lanes.x,
         ports.input_bytes,
     )  # fmt: skip
     groups = channels(sizes["m"], layer.groups, target.lanes.m)
@@ -259,11 +260,19 @@ def gathered(
         x_fetched=columns.fetched,
         x_words=columns.words,
         x_columns=columns.need,
-        x_cuts=x.number,
+        x_cuts=_passed(x, layer),
         x_sums=sums[2],
         x_output_words=x.words,
         x_sum_words=x.sum_words[2],
     )
+
+
+def _passed(x: Ranges, layer: Layer) -> Floats:
+    """Numbers of ranges of x; of the innermost loop's the iterations, where columns pass through a window."""
+    if not layer.form.column_window:
+        return x.number
+    stride, columns = layer.stride[1], layer.kernel[1]
+    return np.stack([x.number[0], x.number[1], stride * x.number[2] + (columns - stride) * x.number[1]])
 
 
 def sum_words(bits: Bits) -> int:

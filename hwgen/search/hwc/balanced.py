@@ -125,7 +125,7 @@ def _in_best_form(layer: Layer, size: int, hardware: Hardware, lanes: Lanes, sla
         return result.balance.chosen.cycles
 
     found = in_best_form(
-        forms_of(layer, lanes, laid_out=laid_out),
+        forms_of(layer, lanes, laid_out=laid_out, window=hardware.column_window),
         lanes,
         lambda one: balanced(one, [size], hardware, slack)[0],
         cycles,

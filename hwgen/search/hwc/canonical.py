@@ -8,6 +8,7 @@ weight-stationary: the input slides along the rows, and each lane vector of outp
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +96,7 @@ def splits_of(layers: Sequence[Layer], budget: int, target: Target, text: str) -
         vectors, sizes = range(2, 5), set()
         for layer in layers:
             channels = target.lanes.vectors("c", layer.channels_per_group) * target.lanes.c
-            filter_bytes = channels * layer.kernel[0] * layer.kernel[1]
+            filter_bytes = channels * prod(layer.weight_kernel)
             for at_once in range(target.lanes.m, layer.output_channels + 1, target.lanes.m):
                 if at_once * filter_bytes >= budget:
                     break

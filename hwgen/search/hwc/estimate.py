@@ -118,18 +118,19 @@ def waiting_of(layer: Layer, target: Target, orders: Orders) -> Waiting:
         [[at >= place and row.index(loop) > at for loop in inside] for at in vector_loops], dtype=np.int64
     )
     states = np.unravel_index(orders.numbers[1], WEIGHT_STATES)
-    weight_tile = (1 if states[2][0] else layer.kernel[0]) * (1 if states[3][0] else layer.kernel[1])
+    rows, columns = layer.weight_kernel
+    weight_tile = (1 if states[2][0] else rows) * (1 if states[3][0] else columns)
     return Waiting(
         inner,
-        float(layer.kernel[0]),
-        float(layer.kernel[1]),
+        float(rows),
+        float(columns),
         float(layer.channels_per_group),
         float(target.lanes.c),
         float(weight_tile),
         0.0 if target.lines is None else float(target.lines.pitch),
         0.0 if target.lines is None else float(target.lines.stored),
         float(target.ports.weight_bytes),
-        float(min(layer.stride[1], 4)),
+        1.0 if layer.form.column_window else float(min(layer.stride[1], 4)),
         float(target.lanes.m * target.lanes.y),
         float(target.lanes.y),
         float(target.units[2]),
@@ -146,13 +147,17 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, orders: Orders) -> Shape
     width, word = bits.I // 8, target.ports.input_bytes
     along = {
         "rows": (e["y"], e["k"], layer.stride[0], layer.padding[0], layer.input_height, width, lanes.y, i[2], False),
-        "columns": (e["x"], e["l"], layer.stride[1], layer.padding[1], layer.input_width, width, lanes.x, i[3], True),
-    }
+        "columns": (
+            e["x"], e["l"] + layer.columns_beside, layer.stride[1], layer.padding[1], layer.input_width, width,
+            lanes.x, i[3], True,
+        ),
+    }  # fmt: skip
     windows = []
     for extent, kernel, stride, padding, size, bytes_, across, state, words in along.values():
         table = np.zeros((extent + 1, KINDS, 4))
         mask, slide = PAIR_STATES[state]
-        _fill_tiles(mask, slide, extent, kernel, stride, padding, size, bytes_, word, across, words, table)
+        passes = words and layer.form.column_window
+        _fill_tiles(mask, slide, extent, kernel, stride, padding, size, bytes_, word, across, words, passes, table)
         windows.append(table)
     cut = (0, 1, 0, 2, 1)[i[0]]  # a marked loop over m keeps the input, whatever the channel
     return Shapes(
@@ -163,11 +168,20 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, orders: Orders) -> Shape
         _cut(e["m"], lanes.m, w[0]),
         _cut(e["c"], lanes.c, w[1]),
         _cut(e["y"], lanes.y, w[4]),
-        _cut(e["x"], lanes.x, w[5]),
+        _columns_passed(_cut(e["x"], lanes.x, w[5]), layer),
         _cut(e["m"], lanes.m, o[0]),
         _cut(e["y"], lanes.y, o[1]),
         _cut(e["x"], lanes.x, o[2], bits.O // 8, target.ports.output_bytes),
     )
+
+
+def _columns_passed(table: Floats, layer: Layer) -> Floats:
+    """Kinds of parts along x; the iterations are those of columns, where these pass through a window."""
+    if layer.form.column_window:
+        steps = np.arange(len(table))[:, None].clip(1)
+        runs = np.ceil(table[:, :, 1] / steps)
+        table[:, :, 2] = layer.stride[1] * table[:, :, 2] + (layer.kernel[1] - layer.stride[1]) * runs
+    return table
 
 
 def _cut(extent: int, lanes: int, state: int, width: int = 1, word: int = WORD_BYTES) -> Floats:
@@ -200,8 +214,11 @@ def _fill_cut(extent, lanes, state, width, word, table):  # type: ignore[no-unty
 
 
 @njit(cache=True)
-def _fill_tiles(mask, slide, extent, kernel, stride, padding, size, width, word, lanes, words, table):  # type: ignore[no-untyped-def]
-    """Kinds of tiles along rows or columns: number, new rows (or words), iterations inside, new elements (means)."""
+def _fill_tiles(mask, slide, extent, kernel, stride, padding, size, width, word, lanes, words, passes, table):  # type: ignore[no-untyped-def]
+    """Kinds of tiles along rows or columns: number, new rows (or words), iterations inside, new elements (means).
+
+    ``passes`` : columns pass through a window, each in an iteration.
+    """
     seen = np.full(size, -1, np.int64)
     word_seen = np.full(size * width // word + 2, -1, np.int64)
     stamp = 1
@@ -232,8 +249,9 @@ def _fill_tiles(mask, slide, extent, kernel, stride, padding, size, width, word,
                 inner = 0
                 inner_step = step if not mask & TILE else stop - start
                 for at in range(start, stop, inner_step):
-                    inner += -(-min(inner_step, stop - at) // lanes)
-                iterations = inner * tap_step
+                    run = min(inner_step, stop - at)
+                    inner += (run - 1) * stride + kernel if passes else -(-run // lanes)
+                iterations = inner if passes else inner * tap_step
                 for kind in range(KINDS):
                     found = kinds[kind]
                     if found[0] == 0 or (found[2] == iterations and found[4] == held) or kind == KINDS - 1:

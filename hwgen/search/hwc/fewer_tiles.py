@@ -59,7 +59,7 @@ def _with_fewer_tiles(schedule: Schedule, tiles: dict[Dim, int]) -> Layer:
 
 def _changed(layer: Layer, **sizes: int) -> Layer:
     """The layer with other sizes; a copy would keep what it has computed of its own."""
-    return Layer.model_validate(layer.model_dump() | sizes)
+    return Layer.model_validate(layer.model_dump() | sizes).run_as(layer)
 
 
 def _input(outputs: int, kernel: int, stride: int, padding: int) -> int:

@@ -32,7 +32,7 @@ from tests.random.clusters import cluster_schedules
 from tests.random.layers import HWCS, hwc, random_layer
 
 CLUSTERS = ("fig8", "everything")
-SIMULATED = ("fig8", pytest.param("everything", marks=pytest.mark.nightly))
+SIMULATED = ("fig8", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("everything", "window")))
 PORTS = {
     "fig8": Ports(I=64, O=128),
     "columns": Ports(W=64, O=64),

@@ -56,6 +56,8 @@ def test_the_random_layers_cover_what_they_are_for() -> None:
             seen["grouped"] += layer.groups > 1
             seen["depthwise"] += layer.groups == layer.input_channels > 1
             seen["groups at once"] += schedule.layer.form.groups_at_once > 1
+            seen["columns in a window"] += schedule.layer.form.column_window
+            seen["strides of a window"] += schedule.layer.form.column_window and layer.stride[1] > 1
             seen["padded unequally"] += len(set(layer.padding)) > 1
             seen["map below kernel"] += layer.input_height < layer.kernel[0] or layer.input_width < layer.kernel[1]
             seen["several vectors a row"] += layer.output_width > 16

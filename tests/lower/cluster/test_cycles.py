@@ -86,7 +86,9 @@ GAPS = [(28, Lanes(m=4, c=4), False), (32, Lanes(m=4, c=4), True), (28, Lanes(m=
 @pytest.mark.parametrize(("step", "lanes", "ordered"), GAPS)
 def test_estimates_know_weights_that_are_not_in_order(step: int, lanes: Lanes, ordered: bool) -> None:
     """14 filters an HWC leave gaps of a seventh in their lines, too many: each byte of the weights goes alone."""
-    hardware = load_hardware(named_file("hardware", "cluster_64_vector")).model_copy(update={"lanes": lanes})
+    hardware = load_hardware(named_file("hardware", "cluster_64_vector")).model_copy(
+        update={"lanes": lanes, "column_window": False}
+    )
     share = min(16, step // 2)
     outer = (Marker(("I", "W"), TCDM), Loop("m", step), Marker(("O",), TCDM), Loop("y", 1), Loop("m", share, "hwc"))
     steps = iter((share, 1, 1, lanes.c, 1, 1, min(lanes.m, share), 1, 1))

@@ -160,7 +160,8 @@ class InputStream(wiring.Component):
                 memory.read_address.eq(self.read_address[copy]),
             ]
             if p.pads_before:
-                m.d.comb += [memory.inside.eq(self.read_inside[copy]), memory.outside.eq(self.settings.zero_in)]
+                padding = self.settings.zero_in if p.scaled else 0
+                m.d.comb += [memory.inside.eq(self.read_inside[copy]), memory.outside.eq(padding)]
             for byte in range(p.input_reads):
                 m.d.comb += self.read_data[number * p.input_reads + byte].eq(memory.read_data[byte])
 

@@ -42,13 +42,13 @@ def _written(stream, block, at):  # type: ignore[no-untyped-def]
 @inner_unchecked
 def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: ignore[no-untyped-def]
     """The first cycle in which an operation can use the next tile of I. Each step to another group takes a cycle."""
-    stride, taps = block.stride_x, high[5] - low[5]
+    stride, taps = block.phases, high[5] + block.beside - low[5]
     begin = stream.placed + 1 + group_seeks
     stays = same_execution and group_seeks == 0
     rows = drop = 0
-    corner = low[3] * stride + low[5] - block.left
+    corner = low[3] * block.stride_x + low[5] - block.left
     first = max(corner, 0)
-    last = min((high[3] - 1) * stride + high[5] - 1 - block.left, block.width - 1)
+    last = min((high[3] - 1) * block.stride_x + high[5] + block.beside - 1 - block.left, block.width - 1)
     slid = block.columns_slide > 0 and stays and stream.live > 0 and (taps > stride or block.columns_slide == 2)
     if slid:
         first = max(first, stream.next_new)

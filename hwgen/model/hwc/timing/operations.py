@@ -34,12 +34,13 @@ def _issue(output, times, at, number):  # type: ignore[no-untyped-def]
 
 
 @inner_unchecked
-def _operations(nest, segment, begin, end, sizes, often):  # type: ignore[no-untyped-def]
-    """The number of innermost iterations of the loops from ``segment`` on.
+def _operations(block, nest, segment, begin, end, sizes, often):  # type: ignore[no-untyped-def]
+    """The number of operations of the loops from ``segment`` on.
 
-    For each dimension it counts in ``often`` how often each extent, in ``sizes``, occurs.
+    For each dimension it counts in ``often`` how often each extent, in ``sizes``, occurs. Only the innermost loop,
+    over x, may take several operations for an iteration.
     """
-    total = 1
+    total, innermost = 1, len(nest.loops) - 1
     for dim in range(6):
         count = 0
         for j in range(segment, len(nest.loops)):
@@ -47,6 +48,10 @@ def _operations(nest, segment, begin, end, sizes, often):  # type: ignore[no-unt
                 if count == 0:
                     sizes[0], often[0], count = end[j] - begin[j], 1, 1
                 step = nest.loops[j, 1]
+                if j == innermost and block.next_columns + block.first_columns > 2:
+                    for i in range(count):
+                        often[i] *= block.first_columns + (sizes[i] - 1) * block.next_columns
+                    continue
                 for i in range(count):
                     whole, rest = sizes[i] // step, sizes[i] % step
                     if rest:
@@ -164,9 +169,10 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
                     one_by_one = False
         number = 1
         if one_by_one:
+            number = block.first_columns if lo[n - 1] == begin[n - 1] else block.next_columns
             at = max(at, _place_free(s.output, block, nest, lo, begin, times, indices))
         else:
-            number = _operations(nest, segment, begin, end, sizes, often)
+            number = _operations(block, nest, segment, begin, end, sizes, often)
         following = (n if one_by_one else segment) - 1
         while following >= 0 and hi[following] == end[following]:
             following -= 1

@@ -56,6 +56,9 @@ class Block(NamedTuple):
     marker_i, marker_w, marker_o : the marked loops, counted from the first loop of the played tile; without a marker,
         one more than the last loop.
     stride_y, stride_x, top, left, height, width : of the layer; padding, and the input's extents.
+    phases : columns of a line that a cycle writes are so far apart.
+    beside : columns that a tile of I has besides those of its own columns of the kernel.
+    first_columns, next_columns : operations for the first output of a run along x, and for each other one.
     group : output channels of a group; grouped: there are several.
     slides, same : rows of a tile of I are kept for the next one; all of it is.
     columns_slide : columns of a tile of I are kept for the next one; 2: also those of few kernel columns.
@@ -80,6 +83,10 @@ class Block(NamedTuple):
     marker_o: int
     stride_y: int
     stride_x: int
+    phases: int
+    beside: int
+    first_columns: int
+    next_columns: int
     top: int
     left: int
     height: int
