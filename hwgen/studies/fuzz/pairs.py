@@ -13,7 +13,7 @@ Case = dict[str, Any]
 """A value for each feature."""
 Pair = tuple[tuple[str, Any], tuple[str, Any]]
 """Two features with a value each, in the order of the features."""
-DRAWS, CANDIDATES = 30, 8
+DRAWS, CANDIDATES = 90, 8
 """Draws after which two values exclude each other; and cases of which that with the most new pairs is taken."""
 
 
