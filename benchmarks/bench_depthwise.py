@@ -31,7 +31,7 @@ from hwgen.readers.integers.reader import read_quantised
 
 CLUSTER = HARDWARE / "cluster_64_vector.yaml"
 BUSY = {False: 0.25, True: 0.5}
-"""Of the lanes, without and with a window."""
+"""The part of the lanes that depthwise layers keep busy, without and with a window."""
 Row = tuple[int, int, tuple[int, int], int, tuple[int, int, int, int]]
 """Output channels, groups, kernel, stride, padding."""
 
