@@ -218,7 +218,7 @@ class Datapath(wiring.Component):
         products: dict[tuple[int, int], list[Value]] = {}
         weights = [self._spread(m, self._weight(i), f"weight_{i}") for i in range(p.lanes.c * p.lanes.m)]
         window, passes = self._window(m, inside, enters) if p.column_window else None, Signal(name="columns_pass")
-        if p.column_window:  # told early: the multipliers have no time for the comparison
+        if window is not None:  # told early: the multipliers have no time for the comparison
             m.d.sync += passes.eq(self.settings.window != 1)
         for c, n in itertools.product(range(p.lanes.c), range(across)):
             operand, counted = self._pixel(c, n), self._counted(c, channels)

@@ -131,7 +131,7 @@ class Sequencer(wiring.Component):
         operation_ = self.o_operation
         output_place = Mux(self.access_valid, self.access_index, output_index)
         m.d.sync += [
-            operation_.compute.eq(fire & ~fills),
+            operation_.compute.eq(fire & ~fills if p.column_window else fire),
             *([operation_.enters.eq(fire)] if p.column_window else []),
             operation_.load.eq(self.access_valid & self.access_load),
             operation_.unload.eq(self.access_valid & ~self.access_load),
