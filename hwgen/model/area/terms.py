@@ -161,7 +161,7 @@ def widths(p: HwcParameters) -> Mapping[str, int]:
             p.position_bits,
             p.ports,
         ),
-        *(p.bias_words > 0, p.cluster, p.scaled, p.constants, p.setting_bits),
+        *(p.bias_words > 0, p.cluster, p.scaled, p.column_window, p.constants, p.setting_bits),
         *(bits(p.input_elements), p.output_index_bits),
     )
     found = _known_widths.get(key)

@@ -62,6 +62,9 @@ def test_widths_of_settings_that_are_kept_are_right() -> None:
             for factor in (1, 2):
                 larger = replace(one, output_bytes=factor * one.output_bytes, input_bytes=factor * one.input_bytes)
                 assert widths(larger) == setting_widths(larger)
+    with_it = hwc_of(load_hardware(named_file("hardware", "cluster_64_vector")))
+    for one in (with_it, replace(with_it, column_window=False), with_it):
+        assert widths(one) == setting_widths(one)
 
 
 @pytest.mark.parametrize("name", builtin_names("hardware"))
