@@ -139,8 +139,9 @@ def forecast_of_layers(layers: Sequence[PlannedLayer], hardware: Hardware) -> Fo
         spent = device_energy(program.schedule, found.counts, prices_of(program.parameters, hardware.cluster))
         cycles = predicted_cycles(program.schedule, program.parameters).total
         bound = bound_of_layer(
-            program.schedule.layer.of_network, program.schedule.lanes, hardware.ports.output_bytes, 1
-        )
+            program.schedule.layer.of_network, program.schedule.lanes, hardware.ports.output_bytes, 1,
+            window=hardware.column_window,
+        )  # fmt: skip
         moved = found.total_with_bias
         nodes.append(NodeForecast(node.name, node.label, node.macs, cycles, moved, spent.total, bound))
     return Forecast(
