@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["Area", "Gates", "blocks_of", "cells_of", "gate_blocks_of", "gates_of"]
+__all__ = ["Area", "Gates", "block_of", "blocks_of", "cells_of", "gate_blocks_of", "gates_of"]
 
 TRANSISTORS: dict[str, int] = {
     "$_NOT_": 2, "$_BUF_": 0, "$_NAND_": 4, "$_NOR_": 4, "$_AND_": 6, "$_OR_": 6, "$_XOR_": 12, "$_XNOR_": 12,
@@ -107,7 +107,7 @@ def blocks_of(cells: Mapping[str, Any]) -> dict[str, Area]:
     in the block of no name."""
     found: dict[str, Area] = {}
     for name, cell in cells.items():
-        block = _block(name)
+        block = block_of(name)
         found[block] = found.get(block, Area()) + _area(name, cell)
     return {block: found[block] for block in sorted(found)}
 
@@ -116,12 +116,12 @@ def gate_blocks_of(cells: Mapping[str, Any]) -> dict[str, Gates]:
     """The same of a netlist of gates, whose memories are left as they are: all their bits are ``queue_bits``."""
     parts: dict[str, dict[str, Any]] = {}
     for name, cell in cells.items():
-        parts.setdefault(_block(name), {})[name] = cell
+        parts.setdefault(block_of(name), {})[name] = cell
     return {block: gates_of(parts[block], {}) for block in sorted(parts)}
 
 
-def _block(name: str) -> str:
-    """The block of a cell."""
+def block_of(name: str) -> str:
+    """The block that a cell of a flattened netlist is in: the instances in its name."""
     # The fields of a signal have names like instances; such a signal is a port, or stands in brackets.
     own = takewhile(lambda part: "__" not in part and "[" not in part, name.split(".")[:-1])
     parts = [re.sub(r"\$\d+$", "", part) for part in own]

@@ -34,6 +34,7 @@ from hwgen.tools.toolchain import ToolError, cache_room
 
 __all__ = [
     "ABC9",
+    "DEFAULT_SECONDS",
     "Area",
     "CriticalPath",
     "Device",
@@ -46,6 +47,7 @@ __all__ = [
     "synthesise",
     "synthesise_hwc",
     "synthesise_pipeline",
+    "versions",
 ]
 
 Tell = Callable[[str], None]
@@ -164,7 +166,7 @@ def synthesise(
     seconds : after which a tool is given up.
     tell : called with the name of each stage before it begins.
     """
-    tools = _versions()
+    tools = versions()
     key = digest_of([FORMAT, verilog, top, dict(memories), asdict(device), tools])
     file = cache_room("synthesis") / f"{key}.json"
 
@@ -217,7 +219,7 @@ def clock(
 
     Raises `ToolError` where a tool refuses.
     """
-    key = digest_of([FORMAT, "clock", verilog, top, asdict(device), _versions()])
+    key = digest_of([FORMAT, "clock", verilog, top, asdict(device), versions()])
     file = cache_room("synthesis") / f"{key}.json"
 
     def make() -> str:
@@ -290,7 +292,7 @@ def _by_block(
 
 def _file_of_blocks(kind: str, verilog: str, top: str, blackboxes: tuple[str, ...]) -> Path:
     """Where areas or gates by block are kept; a synthesis of the whole leaves them there, too."""
-    return cache_room("synthesis") / f"{digest_of([FORMAT, kind, verilog, top, blackboxes, _versions()])}.json"
+    return cache_room("synthesis") / f"{digest_of([FORMAT, kind, verilog, top, blackboxes, versions()])}.json"
 
 
 def _kept(file: Path, find: Callable[[], Mapping[str, Area] | Mapping[str, Gates]]) -> dict[str, dict[str, int]]:
@@ -315,7 +317,8 @@ def _synthesis(
     )  # fmt: skip
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """The versions of the tools; raises `ToolError` where one is missing."""
     try:
         return {package: version(package) for package in PACKAGES}
     except PackageNotFoundError as error:

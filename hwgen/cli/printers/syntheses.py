@@ -10,6 +10,7 @@ from hwgen.cli.workload import tell_set
 from hwgen.synthesis.blocks import Block
 from hwgen.synthesis.cells import Area
 from hwgen.synthesis.ecp5 import ABC9, Synthesis
+from hwgen.synthesis.silicon import Silicon
 
 __all__ = ["print_part", "print_synthesised"]
 
@@ -22,11 +23,13 @@ BUFFERS = {"M": "rings of maps", "S": "memories of stages"}
 def print_synthesised(found: Synthesised) -> None:
     """Print each design; below them what all layers of a set have in common."""
     for design in found.designs:
-        if design.whole is None:
+        if design.silicon is not None:
+            _print_silicon(_title(design), design.silicon)
+        elif design.whole is None:
             _print_blocks(design)
         else:
             _print_whole(_title(design), design.whole)
-    if found.works and all(one.whole is not None for one in found.designs):
+    if found.works and not any(one.blocks for one in found.designs):
         tell_set(found.works)
 
 
@@ -90,6 +93,30 @@ def _print_whole(what: str, found: Synthesis) -> None:
         f"for no technology: {gates.nand2:,} NAND2 of logic, {gates.flip_flops:,} flip-flops among it; apart from it "
         f"buffers of {gates.buffer_bits:,} bits and queues of {gates.queue_bits:,}"
     )
+
+
+def _print_silicon(what: str, found: Silicon) -> None:
+    rows: list[list[object]] = [
+        [name or "(top)", round(block.um2), block.cells, block.flip_flops]
+        for name, block in (*found.blocks.items(), ("together", found.whole))
+    ]
+    print_table(f"{what}: {found.corner}", ["block", "um2", "cells", "flip-flops"], rows)
+    uses = [
+        [one.name, one.number, one.words, one.bits, one.size,
+         one.counted if one.macro is None else f"{one.macros} {one.macro}, {one.um2:,.0f} um2"]
+        for one in found.memories
+    ]  # fmt: skip
+    print_table("Memories", ["memory", "number", "words", "bits a word", "bits", "counted as"], uses)
+    typer.echo(f"area: {found.area_um2 / 1e6:.3f} mm2 of cells")
+    path = found.critical
+    if path is not None:
+        typer.echo(
+            f"clock: {1e3 / path.ns:.0f} MHz of logic alone: {path.start} -> {path.end}, {path.ns:.2f} ns through "
+            f"{path.levels} cells"
+        )
+    typer.echo(f"leakage: {found.whole.leakage_mw:.4f} mW")
+    for line in found.left_out:
+        typer.echo(f"left out: {line}")
 
 
 def _cells(area: Area) -> list[object]:

@@ -50,12 +50,14 @@ class Structure:
     -------
     terms : by block.
     lut_rams, block_rams, dsps : cells that follow from its parameters.
+    memory_bits : of the memories that are known, but for the shared memory of a cluster.
     """
 
     terms: Mapping[str, Terms]
     lut_rams: int = 0
     block_rams: int = 0
     dsps: int = 0
+    memory_bits: int = 0
 
 
 # --- memories ---
@@ -83,6 +85,7 @@ class MemoryCells:
     chosen : bits of the answer times rows of memories in LUTs beside the first: what multiplexers choose from.
     rows : memories in LUTs that are stacked to the depth.
     held : bits of registers that hold an answer which is read synchronously.
+    size : all its bits.
     """
 
     lut_rams: int = 0
@@ -90,12 +93,13 @@ class MemoryCells:
     chosen: int = 0
     rows: int = 0
     held: int = 0
+    size: int = 0
 
 
 def asynchronous(words: int, bits: int) -> MemoryCells:
     """A memory that answers in the same cycle: always in LUTs."""
     rows = -(-words // LUT_WORDS)
-    return MemoryCells(lut_rams=rows * -(-bits // LUT_BITS), chosen=bits * (rows - 1), rows=rows)
+    return MemoryCells(lut_rams=rows * -(-bits // LUT_BITS), chosen=bits * (rows - 1), rows=rows, size=words * bits)
 
 
 def synchronous(words: int, bits: int, *, parts: int = 1, transparent: bool = False) -> MemoryCells:
@@ -113,8 +117,8 @@ def synchronous(words: int, bits: int, *, parts: int = 1, transparent: bool = Fa
                  for width in (36, 18, 9))  # fmt: skip
     cost = LUT_COST * luts.lut_rams + CHOICE * luts.chosen + EMULATED * bits
     if cost < BLOCK_COST * blocks + (EMULATED * bits if transparent else 0):
-        return MemoryCells(luts.lut_rams, 0, luts.chosen, luts.rows, bits)
-    return MemoryCells(block_rams=blocks)
+        return MemoryCells(luts.lut_rams, 0, luts.chosen, luts.rows, bits, words * bits)
+    return MemoryCells(block_rams=blocks, size=words * bits)
 
 
 SCALE_BITS = 23
@@ -141,6 +145,7 @@ def hwc_structure(p: HwcParameters) -> Structure:
         sum(number * one.lut_rams for number, one in memories.values()),
         sum(number * one.block_rams for number, one in memories.values()),
         _dsps(p),
+        sum(number * one.size for number, one in memories.values()),
     )
 
 
