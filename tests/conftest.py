@@ -10,15 +10,16 @@ from hypothesis import HealthCheck, settings
 from hwgen.cli import heartbeat, main
 from hwgen.search.core import shared_out
 from tests.cli.command_line import Answer, Run
-from tests.kernels import collected, compile_for_plans, compile_when_collected, compile_yosys
+from tests.kernels import collected, compile_for_plans, compile_when_collected, compile_yosys, convert_quickly
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "nightly", deadline=None, print_blob=True, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
 )
 compile_when_collected()
-# A design is hundreds of thousands of small objects: to collect less often saves a twentieth of the tests' time.
-gc.set_threshold(1_000_000, 5, 10)
+convert_quickly()
+# A design is a million small objects: to collect less often saves a tenth of the tests' time.
+gc.set_threshold(4_000_000, 5, 10)
 # The processors have other tests to run: a search that starts processes to be done sooner says so in its test.
 shared_out.ALONE_SECONDS = 60.0
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
