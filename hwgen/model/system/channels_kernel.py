@@ -1,7 +1,7 @@
 """The compiled model of a DMA's channels, cycle by cycle: descriptors, runs, bursts, and data without their values.
 
-It does what `hwgen.gateware.dma` does with a TCDM that grants every access at once. Within a cycle what takes comes
-before what gives, as a register that is emptied may be filled again.
+It does what `hwgen.gateware.dma` does with a TCDM that grants every access at once, but to bytes of one bank that are
+scattered together. Within a cycle what takes comes before what gives: a register that is emptied may be filled again.
 """
 
 from hwgen.model.compiled import inner_borrowing

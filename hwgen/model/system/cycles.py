@@ -3,8 +3,8 @@
 Readers of programs, queues of commands, channels of the DMAs, interconnect and DRAM are played cycle by cycle,
 without data: every burst has its own beats, blocks and row misses, waits for the bursts of others, and is asked for
 when there is room for it. HWCs compute for as long as they are told to, with what they wait at the banks of their
-cluster's memory as far as that is estimated (`hwgen.model.cluster.bank_waits`). What loads, stores and the vector
-unit wait there is not in it.
+cluster's memory as that is estimated (`hwgen.model.cluster.bank_waits`). Bytes that the DMA scatters wait for each
+other at the banks; what loads and stores of words and the vector unit wait there is not in it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -149,7 +149,7 @@ def _parameters(hardware: ClusterParameters, timing: Dram, restless: bool) -> In
     own = [
         dma.burst_window, dma.outstanding, dma.beats_ahead, dma.scattered_bytes, DESCRIPTORS_AHEAD, LINES_AHEAD,
         LINE_READ, COMMANDS_UNDER_WAY, CHUNK_BYTES, CHUNKS_AHEAD, BURST_BEATS - 1, WRITES_IN_ORDER,
-        restless,
+        hardware.tcdm_banks, restless,
     ]  # fmt: skip
     return np.array([*dram_parameters(timing, dma.beat_bytes), *own], np.int64)
 
@@ -175,6 +175,7 @@ def _descriptors(commands: Iterable[Command]) -> Ints:
                     d.dram_address, d.tcdm_address % WORD_BYTES, d.length, d.count_1, d.count_2, d.dram_stride_1,
                     d.dram_stride_2, d.tcdm_stride_1, d.tcdm_stride_2, d.fold if d.scattered else UNFOLDED,
                     d.slow_stride, d.apart, d.continues,
+                    d.fast_stride,
                 ))  # fmt: skip
     return np.array(found, np.int64).reshape(-1, tables.DESCRIPTOR)
 

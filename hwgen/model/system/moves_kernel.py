@@ -25,7 +25,10 @@ from hwgen.model.system.tables import (
     B_IN,
     D_WAITING,
     E_APART,
+    E_FAST,
+    E_FOLD,
     E_LENGTH,
+    E_SLOW,
     F_ADDRESS,
     F_LEVEL,
     F_OFFERED,
@@ -45,12 +48,16 @@ from hwgen.model.system.tables import (
     K_BEATS,
     K_STREAM,
     L_BUSY,
+    L_BYTE,
     L_DRAINS,
+    L_FIRST,
     L_JOINS,
     L_LANE,
     L_LAST,
     L_LEFT,
+    L_MOVE,
     L_PENDING,
+    L_WAITS,
     LOAD,
     LOAD_STREAM,
     N_BUSY,
@@ -61,6 +68,7 @@ from hwgen.model.system.tables import (
     N_PRIMES,
     O_BEATS,
     O_BURSTS,
+    P_BANKS,
     P_BEATS_AHEAD,
     P_CHUNK,
     P_CHUNKS,
@@ -77,6 +85,7 @@ from hwgen.model.system.tables import (
     W_DRAM,
     W_JOINS,
     W_LAST,
+    W_TCDM,
     Z_ANSWERED,
     Z_ASKED,
     Z_BEAT,
@@ -112,17 +121,20 @@ def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
     bits = 0
     # The line that is being written: the end of one descriptor is awaited at a time.
     drains, ends = row[c + L_DRAINS], row[c + L_PENDING] == 2
-    free = not (ends and drains)
+    free = not (ends and drains) and row[c + L_WAITS] == 0
     if drains:
         bits |= WAITING | (MOVED if drains == 1 else 0)
         row[c + L_DRAINS] -= 1
-    if ends and not drains:
+    if ends and not drains and row[c + L_WAITS] == 0:
         row[c + L_DRAINS] = 3
+    if row[c + L_WAITS]:
+        row[c + L_WAITS] -= 1
+        bits |= ACTED
     if free and row[c + L_PENDING]:
         row[c + L_PENDING] = 0
         bits |= ACTED
     primes = row[c + N_PRIMES]
-    taken, line = _place(row, c, p, beat, free)
+    taken, line = _place(row, c, moves, p, beat, free)
     if primes and not row[c + N_PRIMES]:  # even if the beat stays for the next run
         bits |= ACTED
     if line:
@@ -152,7 +164,7 @@ def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
 
 
 @inner_borrowing
-def _place(row, c, p, beat, free):  # type: ignore[no-untyped-def]
+def _place(row, c, moves, p, beat, free):  # type: ignore[no-untyped-def]
     """Place a beat in a line. Returns whether it takes the beat; 0: no line, 1: one, 2: the last of its
     descriptor."""
     if not row[c + L_BUSY]:
@@ -162,6 +174,7 @@ def _place(row, c, p, beat, free):  # type: ignore[no-untyped-def]
         return False, 0
     width = p[P_WIDTH]
     count = min(p[P_SCATTERED], row[c + L_LEFT], width - row[c + L_LANE])
+    row[c + L_WAITS] = _in_one_bank(row, c, moves, p, count) - 1
     row[c + L_LEFT] -= count
     row[c + L_LANE] += count
     ends = row[c + L_LEFT] == 0
@@ -170,6 +183,28 @@ def _place(row, c, p, beat, free):  # type: ignore[no-untyped-def]
     if ends:
         row[c + L_BUSY] = 0
     return leaves, 2 if ends and row[c + L_LAST] else 1
+
+
+@inner_borrowing
+def _in_one_bank(row, c, moves, p, count):  # type: ignore[no-untyped-def]
+    """The most bytes in one bank, of the next ``count`` ones that the scatterer writes together; goes on to those
+    after them."""
+    move, first, byte = moves[row[c + L_MOVE]], row[c + L_FIRST], row[c + L_BYTE]
+    row[c + L_BYTE] += count
+    most = 1
+    for one in range(byte, byte + count - 1):
+        alike, bank = 1, _word_of(move, first, one) % p[P_BANKS]
+        for other in range(one + 1, byte + count):
+            alike += _word_of(move, first, other) % p[P_BANKS] == bank
+        most = max(most, alike)
+    return most
+
+
+@inner_borrowing
+def _word_of(move, first, byte):  # type: ignore[no-untyped-def]
+    """The word of the TCDM that a byte of a scattered run is in, which begins at address ``first``."""
+    fold = move[E_FOLD]
+    return (first + byte % fold * move[E_FAST] + byte // fold * move[E_SLOW]) // WORD_BYTES
 
 
 @inner_borrowing
@@ -185,6 +220,7 @@ def _next_run(row, c, moves, p, scatters, quiet):  # type: ignore[no-untyped-def
         return 0
     row[c + L_BUSY], row[c + L_LEFT], row[c + L_LANE] = 1, move[E_LENGTH], row[w + W_DRAM] % p[P_WIDTH]
     row[c + L_JOINS], row[c + L_LAST] = row[w + W_JOINS], row[w + W_LAST]
+    row[c + L_MOVE], row[c + L_FIRST], row[c + L_BYTE] = row[w + W_DESCRIPTOR], row[w + W_TCDM], 0
     leave_run(row, c, moves)
     return ACTED
 

@@ -17,12 +17,12 @@ LOADS, COMPUTES, STORES = range(QUEUES)
 
 # Descriptors: those of `hwgen.arch.descriptor` that decide about times. Without folds `E_FOLD` is beyond every run.
 (E_DRAM, E_TCDM, E_LENGTH, E_COUNT_1, E_COUNT_2, E_DRAM_1, E_DRAM_2, E_TCDM_1, E_TCDM_2, E_FOLD, E_SLOW, E_APART,
- E_CONTINUES) = range(13)  # fmt: skip
-DESCRIPTOR = 13
+ E_CONTINUES, E_FAST) = range(14)  # fmt: skip
+DESCRIPTOR = 14
 
 # Parameters, after those of the DRAM (`hwgen.model.dram.cycles_kernel`).
 (P_WINDOW, P_OUTSTANDING, P_BEATS_AHEAD, P_SCATTERED, P_DESCRIPTORS, P_LINES, P_LINE_READ, P_UNDER_WAY, P_CHUNK,
- P_CHUNKS, P_BEATS_KEPT, P_WRITES, P_RESTLESS) = range(DRAM_PARAMETERS, DRAM_PARAMETERS + 13)  # fmt: skip
+ P_CHUNKS, P_BEATS_KEPT, P_WRITES, P_BANKS, P_RESTLESS) = range(DRAM_PARAMETERS, DRAM_PARAMETERS + 14)  # fmt: skip
 
 # --- a row: the program ---
 
@@ -70,9 +70,11 @@ W_BUSY, W_DESCRIPTOR, W_DRAM, W_TCDM, W_DRAM_0, W_TCDM_0, W_LEFT_1, W_LEFT_2, W_
 """The segmenter."""
 (N_BUSY, N_TAKE, N_GIVE, N_PRIMES, N_KEEPS, N_JOINS, N_ENDS) = range(42, 49)
 """The aligner."""
-(O_BURSTS, O_BEATS, L_BUSY, L_LEFT, L_LANE, L_JOINS, L_LAST, L_PENDING, L_DRAINS) = range(49, 58)
-"""Bursts and beats that are unanswered, the scatterer, the line that is written, and the end that is awaited."""
-CHANNEL = 58
+(O_BURSTS, O_BEATS, L_BUSY, L_LEFT, L_LANE, L_JOINS, L_LAST, L_PENDING, L_DRAINS,
+ L_MOVE, L_FIRST, L_BYTE, L_WAITS) = range(49, 62)  # fmt: skip
+"""Bursts and beats that are unanswered, the scatterer, the line that is written, and the end that is awaited; the
+descriptor of the scatterer's run, where it begins, its next byte; cycles that words of a line wait for each other."""
+CHANNEL = 62
 STORE = LOAD + CHANNEL
 # Of stores besides:
 (Z_WALKING, Z_LEFT, Z_ASKED, Z_GIVEN, Z_SHIFTS_IN, Z_SHIFTS_OUT, Z_OWED_IN, Z_OWED_OUT, Z_NUMBER, Z_BEAT, Z_BEAT_LAST,
