@@ -1,7 +1,8 @@
 """The cycles of a cluster's program: what each START begins, then the whole program."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -16,7 +17,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.program import ClusterProgram
-from hwgen.lower.cluster.slice_waits import with_waits
+from hwgen.lower.cluster.slice_waits import KEPT_SLICES, WorkOf, Works, with_waits
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
@@ -24,7 +25,7 @@ from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import weights_may_be_ordered
-from hwgen.model.hwc.cycles import cycles
+from hwgen.model.hwc.cycles import HwcTiming
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
@@ -32,8 +33,6 @@ from hwgen.model.system.times import ClusterTimes
 __all__ = ["MOVE_CYCLES", "cluster_cycles", "estimated_cycles", "played", "works_of"]
 
 IMMEDIATE = Dram()
-KEPT = 4096
-"""Slices whose cycles are kept."""
 
 
 def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> ClusterTimes:
@@ -43,45 +42,71 @@ def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> Cluster
 
 def played(program: ClusterProgram) -> PlayedProgram:
     """What decides about the cycles of a program."""
-    return PlayedProgram(program.commands, tuple(works_of(program)), program.layout.program, len(program.words))
+    return _with_works(program, works_of(program))
 
 
-def works_of(program: ClusterProgram) -> Iterator[int]:
-    """Cycles of the layer that each START begins, in program order."""
+def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[int]:
+    """Cycles of what each START begins, in program order.
+
+    ``early`` : of those on the vector unit, where a program of it is among the commands.
+    """
     tiles = TileCommands(program.schedule, None, program.cluster.hwcs, program.placement, {})
-    found = list(_works(program.schedule, tiles, program.parameters))
-    moves = [Descriptor.decode(one.payload) for one in program.commands if one.opcode is Opcode.MOVE]
-    moved = sum(move.length * move.count_1 * move.count_2 for move in moves) / WORD_BYTES
-    inputs, group = program.placement["I"], program.schedule.layer.outputs_per_group
-    for parts in with_waits(found, tiles, inputs, group, program.cluster, moved):
-        yield from parts
+    timing = program.cluster.dram or IMMEDIATE
+
+    def in_order(works: Works) -> Sequence[int]:
+        own, others = chain(*works), iter(early)
+        starts = (command for command in program.commands if command.opcode is Opcode.START)
+        return tuple(next(others if command.mask >> program.cluster.hwcs else own) for command in starts)
+
+    def moves(works: Works) -> float:
+        times = play_together([_with_works(program, in_order(works))], program.hardware, timing)[0]
+        found = [Descriptor.decode(one.payload) for one in program.commands if one.opcode is Opcode.MOVE]
+        words = sum(move.length * move.count_1 * move.count_2 / (1 if move.apart else WORD_BYTES) for move in found)
+        return words * _beside(times.total, times.busy["compute"], times.busy["load"] + times.busy["store"])
+
+    return in_order(with_waits(_work_of(tiles, program.parameters), tiles, program.cluster, moves))
 
 
-def _works(schedule: Schedule, tiles: TileCommands, parameters: HwcParameters) -> Iterator[list[int]]:
-    """Cycles of the slices of each tile, on these HWCs, where nothing waits at the banks."""
+def _beside(total: float, computes: float, moves: float) -> float:
+    """The part of what a DMA moves, in ``moves`` cycles, that it moves while HWCs compute."""
+    return min(1.0, max(0.0, moves + computes - total) / moves) if moves else 0.0
+
+
+def _with_works(program: ClusterProgram, works: Sequence[int]) -> PlayedProgram:
+    return PlayedProgram(program.commands, works, program.layout.program, len(program.words))
+
+
+def _work_of(tiles: TileCommands, parameters: HwcParameters) -> WorkOf:
+    """The cycles of slices on these HWCs."""
     buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
-    extents = schedule.layer.extents
-    found: dict[tuple[int, bool, bool], int] = {}
+    extents = tiles.schedule.layer.extents
+    found: dict[tuple[int, bool, bool, PerOperand], int] = {}
 
-    def work(part: Slice) -> int:
+    def work(part: Slice, waits: PerOperand) -> int:
         small = tiles.small(part)
         reduction = [(part.ranges[DIMS.index(dim)], extents[dim]) for dim in REDUCTION_DIMS]
         resumes = any(low > 0 for (low, _), _ in reduction)
         goes_on = any(high < extent for (_, high), extent in reduction)
-        key = id(small), resumes, goes_on
+        key = id(small), resumes, goes_on, waits
         if key not in found:
-            found[key] = _work(small, buffers, resumes, goes_on, parameters.most_requantisers)
+            timing = _timing(small, buffers, resumes, goes_on, parameters.most_requantisers)
+            found[key] = _work(timing, waits)
         return found[key]
 
-    return ([work(part) for part in parts] for parts in tiles.slices)
+    return work
 
 
-@lru_cache(maxsize=KEPT)
-def _work(small: Schedule, buffers: PerOperand, resumes: bool, goes_on: bool, most_requantisers: int) -> int:
-    """Cycles of a slice. Schedules that differ around their tiles, an estimate and the program share them."""
-    return cycles(
+@lru_cache(maxsize=KEPT_SLICES)
+def _work(timing: HwcTiming, waits: PerOperand) -> int:
+    """Cycles of a slice. An estimate and the program share them, too."""
+    return timing.cycles(waits).total
+
+
+@lru_cache(maxsize=KEPT_SLICES)
+def _timing(small: Schedule, buffers: PerOperand, resumes: bool, goes_on: bool, most_requantisers: int) -> HwcTiming:
+    return HwcTiming(
         small, buffers, resumes=resumes, goes_on=goes_on, in_cluster=True, most_requantisers=most_requantisers
-    ).total
+    )
 
 
 def estimated_cycles(
@@ -113,9 +138,9 @@ def estimated_cycles(
             element = placement[array].element
             if stay.new and not (array == "W" and ahead and not stay.first):
                 beats = _beats(stay.new, array, schedule, element, port.beat_bytes)
-                moved += beats * port.beat_bytes / WORD_BYTES
                 if array == "W" and alone:
                     beats *= WORD_BYTES  # a port writes a byte of a word in a cycle
+                moved += beats * port.beat_bytes / WORD_BYTES
                 pieces = 0 if array != "W" or ordered else _pieces(stay.new, schedule)
                 loads[stay.first] += MOVE_CYCLES + PIECE_CYCLES * pieces + a_beat * beats
             if array == "O":
@@ -128,17 +153,26 @@ def estimated_cycles(
     first = tiles.slices[0]
     others = len({part.hwc for part in first}) - 1, len({id(tiles.small(part)) for part in first}) - 1
     # The reader has these commands before it comes to the loads.
-    loaded = computed = before = float(others[0] * HWC_CYCLES + others[1] * SHAPE_CYCLES)
-    stored = 0.0
-    free, group = list(_works(schedule, tiles, tiles.parameters)), schedule.layer.outputs_per_group
-    for tile, works in enumerate(with_waits(free, tiles, placement["I"], group, cluster, moved)):
-        busy = dict.fromkeys((part.hwc for part in tiles.slices[tile]), 0)
-        for part, work in zip(tiles.slices[tile], works, strict=True):
-            busy[part.hwc] += work + START_CYCLES
-        loaded = max(loaded, before) + loads[tile]  # into the place of the tile before the last one
-        before, computed = computed, max(computed, loaded) + TILE_CYCLES + max(busy.values())
-        stored = max(stored, computed) + stores[tile] if stores[tile] else stored
-    return max(stored, computed)
+    begins = float(others[0] * HWC_CYCLES + others[1] * SHAPE_CYCLES)
+
+    def takes(works: Works) -> tuple[float, float]:
+        """All cycles, and those in which HWCs compute."""
+        loaded = computed = before = begins
+        stored = computes = 0.0
+        for parts, each, load, store in zip(tiles.slices, works, loads.tolist(), stores.tolist(), strict=True):
+            busy = dict.fromkeys((part.hwc for part in parts), 0)
+            for part, work in zip(parts, each, strict=True):
+                busy[part.hwc] += work + START_CYCLES
+            loaded = max(loaded, before) + load  # into the place of the tile before the last one
+            before, computed = computed, max(computed, loaded) + TILE_CYCLES + max(busy.values())
+            computes += TILE_CYCLES + max(busy.values())
+            stored = max(stored, computed) + store if store else stored
+        return max(stored, computed), computes
+
+    def moves(works: Works) -> float:
+        return moved * _beside(*takes(works), float(loads.sum() + stores.sum()))
+
+    return takes(with_waits(_work_of(tiles, tiles.parameters), tiles, cluster, moves))[0]
 
 
 def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int, beat_bytes: int) -> float:

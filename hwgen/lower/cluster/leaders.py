@@ -8,7 +8,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.tiles import Slice
 from hwgen.model.cluster.levels import spread_side_by_side
 
-__all__ = ["Leaders", "input_read"]
+__all__ = ["Leaders", "leaders_of"]
 
 M, Y = DIMS.index("m"), DIMS.index("y")
 
@@ -32,8 +32,7 @@ class Leaders:
         """
         if not self._applies:
             return
-        inputs = self._led([(part.hwc, input_read(part, self._group)) for part in wave])
-        weights = self._led([(part.hwc, (_extents(part), part.ranges[M])) for part in wave])
+        inputs, weights = leaders_of(wave, self._group, len(self._inputs))
         changed = {
             hwc
             for held, wanted in ((self._inputs, inputs), (self._weights, weights))
@@ -44,15 +43,22 @@ class Leaders:
             self._inputs, self._weights = inputs, weights
             yield multicast(sum(1 << hwc for hwc in changed | {part.hwc for part in wave}), inputs, weights)
 
-    def _led(self, reads: Sequence[tuple[int, object]]) -> tuple[int, ...]:
-        """The leader of each HWC: the first one of the wave that reads the same."""
-        leaders, first = list(range(len(self._inputs))), dict[object, int]()
-        for hwc, what in reads:
-            leaders[hwc] = first.setdefault(what, hwc)
-        return tuple(leaders)
+
+def leaders_of(wave: Sequence[Slice], group: int, hwcs: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The leader of each of ``hwcs`` HWCs for I, and for W; ``group`` : output channels of a group of the layer."""
+    inputs = [(part.hwc, _input_read(part, group)) for part in wave]
+    return _led(inputs, hwcs), _led([(part.hwc, (_extents(part), part.ranges[M])) for part in wave], hwcs)
 
 
-def input_read(part: Slice, group: int) -> object:
+def _led(reads: Sequence[tuple[int, object]], hwcs: int) -> tuple[int, ...]:
+    """The leader of each HWC: the first one of the wave that reads the same."""
+    leaders, first = list(range(hwcs)), dict[object, int]()
+    for hwc, what in reads:
+        leaders[hwc] = first.setdefault(what, hwc)
+    return tuple(leaders)
+
+
+def _input_read(part: Slice, group: int) -> object:
     """What a slice reads of I, of the slices of a tile; ``group`` : output channels of a group."""
     low, high = part.ranges[M]
     return _extents(part), part.ranges[Y], low // group, (high - 1) // group

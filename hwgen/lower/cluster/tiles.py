@@ -63,6 +63,7 @@ class TileCommands:
 
     Members
     -------
+    schedule, placement : as they were given.
     slices : the slices of each tile.
     """
 
@@ -74,7 +75,7 @@ class TileCommands:
         placement: TcdmPlacement,
         settings: dict[str, int],
     ) -> None:
-        self._schedule, self._placement, self._settings = schedule, placement, settings
+        self.schedule, self.placement, self._settings = schedule, placement, settings
         self._layer, self._hwcs = schedule.layer, hwcs
         depth = placement.walk.depth
         over = [j for j, loop in enumerate(schedule.loops) if loop.over]
@@ -112,11 +113,20 @@ class TileCommands:
         values |= self._output_bases(tile, part.ranges)
         reduction = [(part.ranges[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
         values |= {
-            "bias_base": record_bytes(self._schedule.requantisation) * part.ranges[M][0],
+            "bias_base": record_bytes(self.schedule.requantisation) * part.ranges[M][0],
             "first_part": int(all(low == 0 for (low, _), _ in reduction)),
             "last_part": int(all(high == extent for (_, high), extent in reduction)),
         }
         return values
+
+    def bases(self, tile: int, part: Slice) -> dict[ArrayName, int]:
+        """The bytes of the shared memory at which a slice's operands begin."""
+        _, corner = self._shape(part.ranges)
+        return {
+            "I": self._input_base(tile, part.ranges, corner)["input_base"],
+            "W": self._weight_base(tile, part.ranges)["weight_base"],
+            "O": self._output_bases(tile, part.ranges)["output_base"],
+        }
 
     def small(self, part: Slice) -> Schedule:
         """The small layer that an HWC runs for a slice: the same object for slices of one shape."""
@@ -214,12 +224,12 @@ class TileCommands:
                 nest.append(item)
         return Schedule.model_construct(
             layer=layer,
-            bits=self._schedule.bits,
+            bits=self.schedule.bits,
             nest=tuple(nest),
-            lanes=self._schedule.lanes,
-            bias_words=self._schedule.bias_words,
-            ports=self._schedule.ports,
-            requantisation=self._schedule.requantisation,
+            lanes=self.schedule.lanes,
+            bias_words=self.schedule.bias_words,
+            ports=self.schedule.ports,
+            requantisation=self.schedule.requantisation,
         )
 
     def _register_values(self, layer: Layer) -> dict[str, int]:
@@ -230,7 +240,7 @@ class TileCommands:
         return found
 
     def _values_of(self, layer: Layer) -> dict[str, int]:
-        rings = self._placement
+        rings = self.placement
         where = replace(
             NOWHERE,
             input_pitch=rings.I.pitch,
@@ -256,7 +266,7 @@ class TileCommands:
         return self._stays[array][tile]
 
     def _input_base(self, tile: int, ranges: Ranges, corner: _Corner) -> dict[str, int]:
-        ring, layer = self._placement.I, self._layer
+        ring, layer = self.placement.I, self._layer
         stay = self._stay("I", tile)
         if not corner.touches:
             return {"input_base": ring.start}
@@ -271,7 +281,7 @@ class TileCommands:
             input_lines(outputs, taps, layer.stride[axis], layer.padding[axis], extent)
             for axis, (outputs, taps, extent) in enumerate(self._axes(ranges))
         )
-        word = self._schedule.ports.map_bytes
+        word = self.schedule.ports.map_bytes
         low = plane + rows[0][0] * ring.pitch + ring.element * columns[0][0] // word * word
         base = ring.physical(low) + address - low
         return {"input_base": base}
@@ -284,13 +294,13 @@ class TileCommands:
 
     def _packed_weights(self, depth: int) -> tuple[PackedWeights, int]:
         """The packing of a tile of weights in the TCDM, and how many of its loops cut it into slices."""
-        marked = self._schedule.marked_loop("W", TCDM)
+        marked = self.schedule.marked_loop("W", TCDM)
         assert marked is not None
-        loops = self._schedule.loops[marked + 1 : depth + len(self._between)]
-        return PackedWeights(self._schedule, marked + 1), sum(loop.dim in WEIGHT_DIMS for loop in loops)
+        loops = self.schedule.loops[marked + 1 : depth + len(self._between)]
+        return PackedWeights(self.schedule, marked + 1), sum(loop.dim in WEIGHT_DIMS for loop in loops)
 
     def _weight_base(self, tile: int, ranges: Ranges) -> dict[str, int]:
-        ring = self._placement.W
+        ring = self.placement.W
         stay = self._stay("W", tile)
         packed, loops = self._packed
         held = [stay.ranges[dim] for dim in WEIGHTS]
@@ -299,13 +309,13 @@ class TileCommands:
         return {"weight_base": ring.physical(stay.low + offset)}
 
     def _output_bases(self, tile: int, ranges: Ranges) -> dict[str, int]:
-        ring = self._placement.O
+        ring = self.placement.O
         stay = self._stay("O", tile)
         column = stay.ranges[X][0]
         channels, rows = ranges[M][0] - stay.ranges[M][0], ranges[Y][0] - stay.ranges[Y][0]
         row = stay.low + channels * ring.plane + rows * ring.pitch
-        size = self._schedule.bits.O // 8
-        first = row + size * column % self._schedule.ports.map_bytes
+        size = self.schedule.bits.O // 8
+        first = row + size * column % self.schedule.ports.map_bytes
         sums = stay.origin + channels * ring.plane + ranges[Y][0] * ring.pitch + SUM_BYTES * ranges[X][0]
         return {
             "output_base": ring.physical(first + size * (ranges[X][0] - column)),

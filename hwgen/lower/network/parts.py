@@ -202,9 +202,7 @@ class LayerPart:
     @property
     def works(self) -> Sequence[int]:
         """See `Part`."""
-        own, early = works_of(self.program), iter(self.beside.early_works if self.beside else ())
-        starts = (command for command in self.commands if command.opcode is Opcode.START)
-        return tuple(next(early if command.mask >> self.hardware.hwcs else own) for command in starts)
+        return works_of(self.program, self.beside.early_works if self.beside else ())
 
     def counts(self, port: DramPort, streams: Streams) -> PartCounts:
         """See `Part`."""

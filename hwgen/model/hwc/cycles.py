@@ -17,10 +17,13 @@ from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
 from hwgen.model.hwc.tiles import Tiles, Timed
 from hwgen.model.hwc.timing.operations import play
-from hwgen.model.hwc.timing.state import GROUP, Counters, Ints, State, finish, initial_state, rebase
+from hwgen.model.hwc.timing.state import GROUP, Block, Counters, Ints, State, finish, initial_state, rebase
 from hwgen.model.nest.one_level import PerOperand, Prediction, require_one_level
 
-__all__ = ["Cycles", "cycles", "least_cycles", "predicted_cycles"]
+__all__ = ["NO_WAITS", "Cycles", "HwcTiming", "cycles", "least_cycles", "predicted_cycles"]
+
+NO_WAITS = PerOperand(0, 0, 0)
+"""Accesses of which none waits."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,8 @@ class Cycles:
         return {"input": self.stalls.I, "weight": self.stalls.W, "output": self.stalls.O}
 
 
-def cycles(
-    schedule: Schedule,
-    buffers: PerOperand,
-    *,
-    resumes: bool = False,
-    goes_on: bool = False,
-    words_ahead: int | None = None,
-    in_cluster: bool = False,
-    most_requantisers: int = WORD_BYTES,
-) -> Cycles:
-    """Cycles of a schedule on an HWC with I, W and O memories of these sizes in bytes, which must be large enough.
+class HwcTiming:
+    """A schedule on an HWC with I, W and O memories of these sizes in bytes, which must be large enough.
 
     I's memory holds a copy for each lane along y. A layer that is a part of another layer's reduction ``resumes``
     partial sums that are in the memory, or ``goes_on``: leaves partial sums instead of outputs. ``words_ahead`` is
@@ -70,30 +64,58 @@ def cycles(
 
     Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
     """
-    require_one_level(schedule)
-    bits = schedule.bits
-    if (bits.I, bits.W, bits.O, bits.acc) not in ((8, 8, 8, 32), (16, 16, 16, 32)):
-        raise InputError("schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles")
-    ahead = input_words_ahead(datapath(schedule.lanes, bits.I)) if words_ahead is None else words_ahead
-    timed = Timed(schedule, buffers, ahead, resumes=resumes, goes_on=goes_on, most_requantisers=most_requantisers)
-    walk = _Walk(timed, timed.tiles())
-    counters = Counters(*walk.counters().tolist())
-    return Cycles(
-        startup=STARTUP + (0 if in_cluster else CONFIGURATION),
-        compute=counters.operations,
-        stalls=PerOperand(counters.stall_i, counters.stall_w, counters.stall_o),
-        drain=finish(timed.block, walk.state),
-    )
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        buffers: PerOperand,
+        *,
+        resumes: bool = False,
+        goes_on: bool = False,
+        words_ahead: int | None = None,
+        in_cluster: bool = False,
+        most_requantisers: int = WORD_BYTES,
+    ) -> None:
+        require_one_level(schedule)
+        bits = schedule.bits
+        if (bits.I, bits.W, bits.O, bits.acc) not in ((8, 8, 8, 32), (16, 16, 16, 32)):
+            raise InputError(
+                "schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles"
+            )
+        ahead = input_words_ahead(datapath(schedule.lanes, bits.I)) if words_ahead is None else words_ahead
+        self._timed = Timed(
+            schedule, buffers, ahead, resumes=resumes, goes_on=goes_on, most_requantisers=most_requantisers
+        )
+        self._tiles = self._timed.tiles()
+        self._startup = STARTUP + (0 if in_cluster else CONFIGURATION)
+
+    def cycles(self, waits: PerOperand = NO_WAITS) -> Cycles:
+        """Its cycles; ``waits`` : of an access to I, W and O on average, in `PARTS` of a cycle."""
+        block = self._timed.block._replace(waits_i=waits.I, waits_w=waits.W, waits_o=waits.O)
+        walk = _Walk(self._timed, block, self._tiles)
+        counters = Counters(*walk.counters().tolist())
+        return Cycles(
+            startup=self._startup,
+            compute=counters.operations,
+            stalls=PerOperand(counters.stall_i, counters.stall_w, counters.stall_o),
+            drain=finish(block, walk.state),
+        )
+
+
+def cycles(schedule: Schedule, buffers: PerOperand, *, in_cluster: bool = False) -> Cycles:
+    """Cycles of a schedule on an HWC with memories of these sizes that has its lanes, if no access waits: see
+    `HwcTiming`."""
+    return HwcTiming(schedule, buffers, in_cluster=in_cluster).cycles()
 
 
 class _Walk:
     """A walk from tile to tile, with what was seen on the way."""
 
-    def __init__(self, timed: Timed, tiles: Tiles) -> None:
-        self._timed, self._tiles = timed, tiles
+    def __init__(self, timed: Timed, block: Block, tiles: Tiles) -> None:
+        self._timed, self._block, self._tiles = timed, block, tiles
         self._numbers: dict[bytes, int] = {}
         self._states: list[State] = []
-        self._at = self._number(initial_state(timed.block))
+        self._at = self._number(initial_state(block))
 
     @property
     def state(self) -> State:
@@ -119,11 +141,11 @@ class _Walk:
 
     def _play(self, tile: int, state: State) -> None:
         """Play one tile; groups count from the last tile's, so that they do not make states differ."""
-        timed, tiles = self._timed, self._tiles
+        timed, block, tiles = self._timed, self._block, self._tiles
         low, high = tiles.low[:, tile].copy(), tiles.high[:, tile].copy()
-        state[GROUP] += tiles.low[0, max(tile - 1, 0)] // timed.block.group
-        play(timed.block, timed.nest_after(int(tiles.turned[tile])), low, high, state)
-        state[GROUP] -= low[0] // timed.block.group
+        state[GROUP] += tiles.low[0, max(tile - 1, 0)] // block.group
+        play(block, timed.nest_after(int(tiles.turned[tile])), low, high, state)
+        state[GROUP] -= low[0] // block.group
 
     def _number(self, state: State) -> int:
         number = self._numbers.setdefault(state.tobytes(), len(self._states))
@@ -137,13 +159,13 @@ def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
     # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
     inputs = parameters.input_elements * schedule.lanes.y * datapath(schedule.lanes, schedule.bits.I).c
     buffers = PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes)
-    return cycles(
+    return HwcTiming(
         schedule,
         buffers,
         words_ahead=parameters.input_words_ahead,
         in_cluster=parameters.cluster,
         most_requantisers=parameters.most_requantisers,
-    )
+    ).cycles()
 
 
 def least_cycles(prediction: Prediction) -> int:

@@ -12,12 +12,14 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.hwc import tiles
-from hwgen.model.hwc.cycles import Cycles, cycles
+from hwgen.model.hwc.cycles import Cycles, HwcTiming, cycles
+from hwgen.model.hwc.timing.state import PARTS
 from hwgen.model.nest.one_level import PerOperand, allocation, predict
 from tests.random.layers import order_from, schedules_for
 from tests.random.nests import random_schedule
 
 LEAST = PerOperand(128, 64, 128)
+WAITS = PerOperand(20, 68, 132)
 ORDERS: dict[str, tuple[Lanes, str]] = {
     "outputs stay": (Lanes(m=8, x=2), "m y x O c I k W l m y x"),
     "rows slide": (Lanes(m=4, x=4), "m y x O c IW y k m l"),
@@ -60,6 +62,31 @@ def test_one_operation_by_hand() -> None:
     assert cycles(one_operation(), LEAST, in_cluster=True).total == 34
 
 
+def test_waits_by_hand() -> None:
+    """Each word of I waits a cycle, so that the last of the four comes four cycles later; so do those of O. That of W
+    has time."""
+    timing = HwcTiming(one_operation(), LEAST)
+    assert timing.cycles(PerOperand(PARTS, 0, 0)).total == 35 + 4
+    assert timing.cycles(PerOperand(PARTS // 2, 0, 0)).total == 35 + 2
+    assert timing.cycles(PerOperand(0, PARTS, 0)).total == 35
+    assert timing.cycles(PerOperand(0, 0, PARTS)).total == 35 + 4
+    assert timing.cycles(PerOperand(PARTS, PARTS, PARTS)).total == 35 + 4 + 4
+    assert timing.cycles() == cycles(one_operation(), LEAST)
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_no_wait_costs_more_than_itself(name: str) -> None:
+    """Where HWCs are held up by one stream in each cycle all its waits count; two streams may wait at once."""
+    cost = []
+    for schedule in schedules(name, 6):
+        timing, counts = HwcTiming(schedule, PerOperand(4096, 1024, 8192)), predict(schedule).counts
+        accesses = sum(access.words for access in counts.accesses.values())
+        later = timing.cycles(PerOperand(PARTS, PARTS, PARTS)).total - timing.cycles().total
+        assert 0 < later <= accesses
+        cost.append(later / accesses)
+    assert max(cost) > 0.2
+
+
 @pytest.mark.parametrize("name", ORDERS)
 def test_tiles_of_a_kind_are_played_once_and_the_sum_is_that_of_the_whole_nest(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -67,12 +94,13 @@ def test_tiles_of_a_kind_are_played_once_and_the_sum_is_that_of_the_whole_nest(
     depths = set()
     for schedule in schedules(name):
         for memories in (tight(schedule), PerOperand(4096, 1024, 8192)):
-            found = cycles(schedule, memories)
+            found, waiting = cycles(schedule, memories), HwcTiming(schedule, memories).cycles(WAITS)
             depths.add(tiles.Timed(schedule, memories).depth)
             with monkeypatch.context() as patch:
                 patch.setattr(tiles, "MOST_TILES", 0)
                 assert tiles.Timed(schedule, memories).depth == 0
                 assert cycles(schedule, memories) == found
+                assert HwcTiming(schedule, memories).cycles(WAITS) == waiting
             assert found.compute == predict(schedule).iterations
             assert found.total == found.startup + found.compute + found.stalls.total + found.drain
     assert max(depths) > 0 or name in ("sums leave", "no marker")
@@ -98,7 +126,7 @@ def test_iterations_that_repeat_are_left_out_and_the_sum_is_that_of_all(monkeypa
         schedule = random_schedule(rng, layer_of_many_channels(rng), lane_dims=("m", "y", "x"), bits=Bits())
         need, spare = tight(schedule), rng.choice((0, 64, 1000))
         memories = PerOperand(need.I + spare, need.W + spare, need.O + 4 * schedule.lanes.product * spare)
-        found = cycles(schedule, memories)
+        found, waiting = cycles(schedule, memories), HwcTiming(schedule, memories).cycles(WAITS)
         with monkeypatch.context() as patch:
             patch.setattr(tiles, "MOST_TILES", 0)
             timed = tiles.Timed(schedule, memories)
@@ -106,6 +134,7 @@ def test_iterations_that_repeat_are_left_out_and_the_sum_is_that_of_all(monkeypa
             patch.setattr(tiles, "LEAST_ITERATIONS", 1 << 30)
             assert not tiles.Timed(schedule, memories).nest.repeats.any()
             assert cycles(schedule, memories) == found, (seed, schedule.as_data()["nest"])
+            assert HwcTiming(schedule, memories).cycles(WAITS) == waiting, (seed, schedule.as_data()["nest"])
         repeat += bool(timed.nest.repeats.any())
         spill += bool(timed.nest.repeats.any()) and timed.block.spills
     assert repeat > 40

@@ -15,6 +15,7 @@ from hwgen.arch.latency import (
     REQUEST_TO_ANSWER,
 )
 from hwgen.model.compiled import inner_unchecked
+from hwgen.model.hwc.timing.waits import waits_of
 
 __all__ = ["input_tile"]
 
@@ -108,6 +109,12 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
 
 
 @inner_unchecked
+def _cycles(stream, block, words):  # type: ignore[no-untyped-def]
+    """Cycles in which words are requested, a word a cycle where nothing waits."""
+    return words + waits_of(stream, words * block.waits_i)
+
+
+@inner_unchecked
 def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, slid):  # type: ignore[no-untyped-def]
     """Fetch row by row, a word a cycle where there is room; returns the part of ``drop`` that is not used.
 
@@ -118,11 +125,11 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
     requested, free, earlier = pushed, stream.free, stream.drop
     left = rows
     if slid:
-        requested += rows * channels * words
+        requested += _cycles(stream, block, rows * channels * words)
         left = 0
     while left:
         whole = min(left, free // slab)
-        requested += whole * channels * words
+        requested += _cycles(stream, block, whole * channels * words)
         free -= whole * slab
         left -= whole
         if left:
@@ -133,7 +140,7 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
                 if lines < channels:
                     fit += max(0, min(words - 1, (free % line + offset) // block.input_word))
                 fit = min(fit, channels * words - 1)
-                requested += max(fit - done, 0)
+                requested += _cycles(stream, block, max(fit - done, 0))
                 done = max(fit, done)
                 if earlier:
                     free += earlier
@@ -145,7 +152,7 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
                     requested = max(requested, drop_at - 1)
                 else:
                     free = slab  # the tile is too large: the hardware refuses it
-            requested += channels * words - done
+            requested += _cycles(stream, block, channels * words - done)
             free -= slab
             left -= 1
     stream.free, stream.requested = free + earlier, requested
@@ -189,7 +196,7 @@ def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, 
                     free += drop
                     drop = 0
                     requested = max(requested, drop_at - 1)
-                requested = max(requested, stream.words[block.words_ahead - 1]) + 1
+                requested = max(requested, stream.words[block.words_ahead - 1]) + 1 + waits_of(stream, block.waits_i)
                 written = stream.words[0]
                 if cycles[word]:
                     _written(stream, block, max(requested + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1)

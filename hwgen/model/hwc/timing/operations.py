@@ -5,7 +5,7 @@ import numpy as np
 from hwgen.arch import bus, latency
 from hwgen.arch.latency import OUTPUT_ROOM, ROW_ADDRESS
 from hwgen.model.compiled import digest, inner_unchecked, njit
-from hwgen.model.hwc.timing import inputs, outputs, repeats, state, weight_lines, weights
+from hwgen.model.hwc.timing import inputs, outputs, repeats, state, waits, weight_lines, weights
 from hwgen.model.hwc.timing.inputs import input_tile
 from hwgen.model.hwc.timing.outputs import next_tile, serve
 from hwgen.model.hwc.timing.repeats import kept_size, repeat
@@ -221,4 +221,4 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     return kernel
 
 
-play = _cached(digest(bus, latency, inputs, outputs, repeats, state, weight_lines, weights))
+play = _cached(digest(bus, latency, inputs, outputs, repeats, state, waits, weight_lines, weights))

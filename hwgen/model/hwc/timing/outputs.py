@@ -28,6 +28,7 @@ from hwgen.model.hwc.timing.state import (
     L_VECTORS,
     NEVER,
 )
+from hwgen.model.hwc.timing.waits import waits_of
 
 __all__ = ["next_tile", "serve"]
 
@@ -81,6 +82,18 @@ def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignor
     last = (columns - 1) // together * together
     overflows = ends_row and (begin + last) % WORD_BYTES + columns - 1 - last >= WORD_BYTES
     return lines * (-(-columns // together) + overflows)
+
+
+@inner_unchecked
+def _accesses(block, lines, begin, columns, ends_row, final):  # type: ignore[no-untyped-def]
+    """Accesses with which a vector of ``lines`` rows of lanes is stored: one for a sum, or for each word of outputs
+    that is full with them or ends the row."""
+    if not final:
+        return lines * columns
+    first, end = begin * block.element, (begin + columns) * block.element
+    return lines * (
+        end // block.output_word - first // block.output_word + (ends_row and end % block.output_word > 0)
+    )
 
 
 @inner_unchecked
@@ -161,7 +174,8 @@ def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untype
 def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
     """Load a vector; returns the cycle of the access that keeps it, which is requested with the last word."""
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
-    keeps = start + pieces[1, m] * pieces[4, y] * pieces[7, x] + PORT_ISSUE + block.scaling
+    words = pieces[1, m] * pieces[4, y] * pieces[7, x]
+    keeps = start + words + waits_of(output, words * block.waits_o) + PORT_ISSUE + block.scaling
     output.free, output.near = keeps + block.capture, keeps + 1
     walk[L_VECTOR] += 1
     walk[L_AT] = start + 1 + (ROW_ADDRESS if x + 1 == pieces[9, 2] else 0)
@@ -217,7 +231,8 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
             continue
         m, y, x, index = _vector(pieces, vector)
         if not has_biases:
-            requested = at + pieces[1, m] * block.record_words + PORT_ISSUE + block.scaling
+            words = pieces[1, m] * block.record_words
+            requested = at + words + waits_of(output, words * block.waits_o) + PORT_ISSUE + block.scaling
             output.free, output.near = requested + REQUEST_TO_ANSWER + BIAS_KEPT, requested
             has_biases = True
             continue
@@ -227,6 +242,8 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         count += 1
         columns, ends_row = pieces[7, x], x + 1 == pieces[9, 2]
         stored = _store_cycles(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
+        accesses = _accesses(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
+        stored += waits_of(output, accesses * block.waits_o)
         known = output.idle + NEXT_VECTOR
         output.idle = at + block.capture + 1
         output.free = at + block.capture + stored

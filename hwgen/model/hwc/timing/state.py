@@ -26,6 +26,7 @@ __all__ = [
     "L_VECTOR",
     "L_VECTORS",
     "NEVER",
+    "PARTS",
     "SIZE",
     "STATE",
     "TIMES",
@@ -46,6 +47,8 @@ State = NDArray[np.int64]
 NEVER = 1 << 60
 LONG_AGO = 1 << 15
 """Cycles after which an event matters no more: no fetch of a tile takes so long."""
+PARTS = 128
+"""Parts of a cycle, as which waits are counted."""
 
 
 class Block(NamedTuple):
@@ -74,6 +77,8 @@ class Block(NamedTuple):
     capture : cycles from asking the output memory for a vector to having it.
     apart : cycles from asking for a vector that is drained to asking for the next one, at the least.
     words_ahead : of I that are requested before the first is written, at most.
+    waits_i, waits_w, waits_o : of an access at the banks of a shared memory on average, in `PARTS` of a cycle.
+    output_word : bytes that an access of O's port moves.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
     """
@@ -114,6 +119,10 @@ class Block(NamedTuple):
     capture: int
     apart: int
     words_ahead: int
+    waits_i: int
+    waits_w: int
+    waits_o: int
+    output_word: int
     spills: bool
     resumes: bool
     goes_on: bool
@@ -168,6 +177,7 @@ INPUT_AMOUNTS = (
     "next_new",  # first row after it, or, where columns slide, the first column
     "group",
     "first",  # there is no last tile
+    "waited",  # parts of a cycle that are not yet counted
 )
 WEIGHT_TIMES = ("pushed", "requested", "written", "begun", "begun_1", "released", "drop_at")
 WEIGHT_AMOUNTS = (
@@ -176,6 +186,7 @@ WEIGHT_AMOUNTS = (
     "drop",
     "first",
     "passed",  # the lines of the last tile, which stays, were passed over
+    "waited",
 )
 OUTPUT_TIMES = (
     "free",  # the port has nothing to do any more
@@ -187,6 +198,7 @@ OUTPUT_AMOUNTS = (
     "head",  # accesses to come: the first one, and how many with those before it
     "count",
     "ended",  # in play: the cycle after the last operation on a tile that has ended
+    "waited",
 )
 STATE = np.dtype(
     [

@@ -4,6 +4,7 @@ import numpy as np
 
 from hwgen.arch.latency import FREED, REQUEST_TO_ANSWER, WEIGHT_TOKEN
 from hwgen.model.compiled import inner_unchecked
+from hwgen.model.hwc.timing.waits import waits_of
 
 __all__ = ["line_tile"]
 
@@ -70,7 +71,7 @@ def line_tile(stream, block, nest, low, high, fetches):  # type: ignore[no-untyp
             done += number
             free -= number
             there = words if done == lines else _first_lines(block, nest, low, high, done)[1]
-            requested += there - asked
+            requested += there - asked + waits_of(stream, (there - asked) * block.waits_w)
             asked = there
             if done < lines and step == 0 and earlier:
                 free += earlier

@@ -2,6 +2,7 @@
 
 from hwgen.arch.latency import FREED, REQUEST_TO_ANSWER, WEIGHT_ADVANCE, WEIGHT_TOKEN
 from hwgen.model.compiled import inner_unchecked
+from hwgen.model.hwc.timing.waits import waits_of
 
 __all__ = ["weight_tile"]
 
@@ -18,7 +19,7 @@ def weight_tile(stream, block, size_steps, fetches, words):  # type: ignore[no-u
         left = words
         for step in range(3):
             number = min(left, free)
-            requested += number
+            requested += number + waits_of(stream, number * block.waits_w)
             left -= number
             free -= number
             if left and step == 0 and earlier:
