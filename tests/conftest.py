@@ -63,6 +63,14 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
 
 
 @pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of sweeps and regressions are done in this process, which has all that a worker would have to load."""
+    from tests.studies.engine.inline import open_inline
+
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
+
+
+@pytest.fixture
 def icarus() -> None:
     """Skips the test where Icarus Verilog is not installed."""
     if shutil.which("iverilog") is None:

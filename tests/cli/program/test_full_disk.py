@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from hwgen.ir.schedule import save_schedule
 from tests.cli.command_line import Run
+from tests.cli.test_cosim import small
 from tests.studies.engine.inline import open_inline
 from tests.studies.regress.test_hwc import ROWS
 from tests.studies.sweep.report.swept import results
@@ -20,8 +22,8 @@ COMMANDS = {
     "report": ("report swept -o DISK/out", 3),
     "sweep, its store": (SWEEP, 1),
     "sweep, its tables": (SWEEP, 7),
-    "cosim": ("cosim set.yaml --buffer 512 -o DISK/out.json", 0),
-    "cosim, its operands": ("cosim set.yaml --buffer 512 --dump DISK/out", 2),
+    "cosim": ("cosim small.yaml -o DISK/out.json", 0),
+    "cosim, its operands": ("cosim small.yaml --dump DISK/out", 2),
     "generate": ("generate set.yaml --buffer 512 -o DISK/out", 3),
     "schedule, its search": ("schedule set.yaml --buffer 512 -o DISK/out", 0),
     "schedule": ("schedule set.yaml --buffer 512 -o DISK/out", 1),
@@ -58,6 +60,7 @@ def test_a_full_disk(
     monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     table = {"format": 1, "kind": "layer_list", "network": "small", "layers": ROWS[1:2]}
     (tmp_path / "set.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
+    save_schedule(small(), tmp_path / "small.yaml")  # whose HWC is simulated in that module, too
     command, pages = COMMANDS[name]
     if command.startswith("report"):
         results(tmp_path / "swept")

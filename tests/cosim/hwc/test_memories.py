@@ -30,7 +30,9 @@ HARDWARE = Hardware(
     budget=1 << 16,
     buffers={"I": 4096, "W": 4608, "O": 4096},
     order=(Marker(("I", "W")), "c", "m", Marker(("O",)), "c", "k", "l", "y", "x"),
+    second_settings=True,
 )
+"""`tests.cosim.hwc.test_second_settings` simulates it, too."""
 
 
 def planned(name: str, *, outputs: int, channels: int, size: int, kernel: int = 1, at_a_time: int) -> Run:

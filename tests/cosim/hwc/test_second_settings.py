@@ -14,15 +14,14 @@ from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.cached import generated
 from hwgen.export.hwc_program import ADDRESSES
 from hwgen.lower.hwc import compile_layer
-from tests.cosim.hwc.test_faults import HARDWARE, RUN
+from tests.cosim.hwc.test_memories import HARDWARE, SUMS
 
-SECOND = HARDWARE.model_copy(update={"second_settings": True})
-MAP = hwc_registers(compile_layer(RUN.program.schedule, SECOND).parameters)
+MAP = hwc_registers(SUMS.program.parameters)
 CLEAR = (MAP["control"].address, int(Control.CLEAR))
 
 
 def layer(seed: int, *, stalls: bool = False) -> Run:
-    run = prepare(compile_layer(RUN.program.schedule, SECOND), seed=seed, stalls=stalls)
+    run = prepare(compile_layer(SUMS.program.schedule, HARDWARE), seed=seed, stalls=stalls)
     return replace(run, job=replace(run.job, name=f"layer {seed}", reads={"cycles": MAP["cycles"].address}))
 
 

@@ -162,6 +162,7 @@ def test_a_row_that_differs_is_named(run: Run, small: Path, tmp_path: Path, monk
     assert run(*command, "--json").json["configurations"][0]["differences"] == 1
 
 
+@pytest.mark.usefixtures("inline")
 def test_what_cannot_be_planned_is_a_failure_and_the_rest_is_done(run: Run, small: Path, tmp_path: Path) -> None:
     answer = run("regress", small, "--shared", "--buffer", "64,1KiB", "-o", tmp_path / "out", "--json")
     assert answer.status == 1
@@ -279,6 +280,7 @@ def test_demands_are_those_of_the_number_of_multipliers() -> None:
     assert Configuration.busy("published", 1024, 64).utilisation is None
 
 
+@pytest.mark.usefixtures("inline")
 @pytest.mark.parametrize("kind", ["shared", pytest.param("per-layer", marks=pytest.mark.nightly)])
 def test_the_loops_of_figure_8_as_printed(run: Run, small: Path, tmp_path: Path, kind: str) -> None:
     """W above LOF, I in both readings, one division of the memory or one for each row: counts equal, cycles within 2

@@ -126,6 +126,7 @@ def test_what_cannot_be_swept_is_refused(wrong: dict[str, Any], message: str) ->
         hwgen.sweep(**asked)
 
 
+@pytest.mark.usefixtures("inline")
 def test_hardware_that_is_given_runs_what_schedule_finds_for_it(tmp_path: Path) -> None:
     mine = {"name": "mine", "lanes": {"m": 2, "c": 2}, "budget": 600}
     given = ["m4c4_1KiB", hwgen.hardware(mine)]
@@ -151,6 +152,7 @@ def test_hardware_that_is_given_runs_what_schedule_finds_for_it(tmp_path: Path) 
     assert (dict(again.outcome.attempts), again.kept) == ({}, 4)
 
 
+@pytest.mark.usefixtures("inline")
 def test_free_buffers_of_given_hardware_have_every_size() -> None:
     found = hwgen.sweep(LAYERS[0], "hwc", buffer=[256, 512], objective=["traffic", "cycles"], simulate=False, jobs=1)
     assert [(row["buffer_bytes"], row["objective"]) for row in found.rows()] == [
@@ -160,6 +162,7 @@ def test_free_buffers_of_given_hardware_have_every_size() -> None:
     assert found.rows()[0]["bytes"] == least["bytes"]
 
 
+@pytest.mark.usefixtures("inline")
 def test_a_layer_that_given_hardware_does_not_run_is_left_out() -> None:
     order = ["m", "y", "x", {"buffer": "O"}, "c", {"buffer": ["I", "W"]}, "k", "l", "m", "y", "x"]
     small = {"name": "small", "lanes": {"m": 2, "c": 2}, "buffers": {"I": 32, "W": 16, "O": 32}, "budget": 80,
@@ -193,6 +196,7 @@ def test_workers_fit_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert local_place(5).workers == 5
 
 
+@pytest.mark.usefixtures("inline")
 def test_several_values_are_a_list_or_separated_by_commas() -> None:
     found = [
         hwgen.sweep(LAYERS[1], **ASKED | {"buffer": 512, "lanes": lanes}) for lanes in (["x16", "m4x4"], "x16,m4x4")
@@ -220,6 +224,7 @@ def test_the_fewest_cycles_are_searched_where_hardware_is_given(options: dict[st
     assert [name.endswith(" cycles") for name in names] == [one == ("cycles", None) for one in wanted]
 
 
+@pytest.mark.usefixtures("inline")
 def test_the_fewest_cycles_of_a_layer_on_a_cluster() -> None:
     wanted = {**ASKED, "buffer": 512, "per_layer": False, "cluster": 2, "tcdm": "16KiB", "lanes": "x4"}
     fewest, least = (hwgen.sweep(LAYERS[0], **wanted | {"objective": one}).rows() for one in ("cycles", "traffic"))
