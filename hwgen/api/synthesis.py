@@ -334,7 +334,7 @@ class SynthRequest:
         return cluster_of(given, hwc) if self._all_of_clusters and given.cluster is not None else hwc
 
     def _of_works(self, works: Sequence[Work]) -> Iterable[tuple[str, Parameters]]:
-        """The name of each layer, and what it runs on: of a cluster one of its HWCs; all of it where that is asked."""
+        """The name of each layer, and what it runs on: of a cluster one of its HWCs, or all of it."""
         for work in works:
             for schedule in work.schedules:
                 if not work.on_cluster:

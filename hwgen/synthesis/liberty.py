@@ -4,8 +4,8 @@ What is read is what area, leakage and a delay of logic need; everything else of
 um2, as libraries have them; delays are in nanoseconds, leakage in milliwatts.
 
 A cell's delay is taken at one point of its tables: it drives `FAN_OUT` times the capacitance of its own input, and
-the transition at its input is that of such an inverter. So the delay of a path is that of its logic, each cell as strong
-as its load wants it, without wires.
+the transition at its input is that of such an inverter. So the delay of a path is that of its logic, each cell as
+strong as its load wants it, without wires.
 """
 
 import re

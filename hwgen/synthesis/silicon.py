@@ -19,7 +19,7 @@ from hwgen.ir.document import InputError
 from hwgen.synthesis.liberty import FAN_OUT, Library, Macro, read_library
 from hwgen.synthesis.standard_cells import CellArea, LongestPath, Mapped, Memory, mapped_to_cells
 
-__all__ = ["Cells", "MemoryUse", "Silicon", "read_cells", "silicon"]
+__all__ = ["Cells", "MemoryUse", "Silicon", "mapped_around", "mapped_hwc", "read_cells", "silicon", "tiled"]
 
 Tell = Callable[[str], None]
 SHARED = "tcdm.bank_"
@@ -167,19 +167,33 @@ def silicon(
     """A design in the cells of a library; of a cluster one HWC is mapped, and what is around them."""
     tell("writing its Verilog")
     if isinstance(parameters, HwcParameters):
-        found = mapped_to_cells(generated(parameters), "hwc", cells.library, tell=tell)
+        found = mapped_hwc(parameters, cells, tell=tell)
         return _silicon(cells, found.blocks, found.memories, [found])
     if isinstance(parameters, PipelineParameters):
         found = mapped_to_cells(pipeline_verilog(parameters), "pipeline", cells.library, tell=tell)
         return _silicon(cells, found.blocks, found.memories, [found])
-    one = mapped_to_cells(generated(parameters.hwc), "hwc", cells.library, tell=tell)
+    one = mapped_hwc(parameters.hwc, cells, tell=tell)
     tell("writing the Verilog of the cluster")
-    around = mapped_to_cells(
-        generated_cluster(parameters), "cluster", cells.library, blackboxes=("hwc",), left=SHARED, tell=tell
-    )
+    around = mapped_around(parameters, cells, tell=tell)
     number = parameters.hwcs
     blocks = {f"{number} HWC{'s' if number > 1 else ''}": one.whole.times(number), **around.blocks}
     return _silicon(cells, blocks, (*number * one.memories, *around.memories), [one, around])
+
+
+def mapped_hwc(parameters: HwcParameters, cells: Cells, *, tell: Tell = lambda stage: None) -> Mapped:
+    """One HWC in cells."""
+    return mapped_to_cells(generated(parameters), "hwc", cells.library, tell=tell)
+
+
+def mapped_around(parameters: ClusterParameters, cells: Cells, *, tell: Tell = lambda stage: None) -> Mapped:
+    """What is around the HWCs of a cluster in cells, its shared memory left as it is."""
+    text = generated_cluster(parameters)
+    return mapped_to_cells(text, "cluster", cells.library, blackboxes=("hwc",), left=SHARED, tell=tell)
+
+
+def tiled(words: int, bits: int, number: int, macros: Sequence[Macro]) -> float:
+    """um2 of the macros that a number of memories is made of; 0 without macros."""
+    return _use("", words, bits, False, number, macros).um2
 
 
 def _silicon(

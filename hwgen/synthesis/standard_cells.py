@@ -1,8 +1,8 @@
 """Area of a design in the cells of a standard-cell library, by block, and the clock of its logic.
 
 Yosys maps the flattened design: flip-flops, and memories as arrays of them; logic by its abc. Memories that the
-caller names, the shared memory of a cluster, stay as they are: they are told with their size. What was found for a text, a
-library and a version of Yosys is kept.
+caller names, the shared memory of a cluster, stay as they are: they are told with their size. What was found for a
+text, a library and a version of Yosys is kept.
 
 *Clock* is the longest path between two flip-flops: from the clock to the output of the first, through the logic, and
 the time before the clock that the second wants; each cell drives `hwgen.synthesis.liberty.FAN_OUT` times its own

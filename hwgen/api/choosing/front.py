@@ -39,6 +39,11 @@ class Point:
         return self.planned.candidate.area.lut4
 
     @property
+    def mm2(self) -> float | None:
+        """mm2 in the cells of the library, estimated; None for an ECP5."""
+        return self.planned.candidate.mm2
+
+    @property
     def mhz(self) -> float:
         """The clock that was asked for, else the one that is estimated."""
         return self.budget.clock(self.planned.candidate)
@@ -82,6 +87,7 @@ class Point:
             "hardware": self.hardware.name,
             "multipliers": self.hardware.cluster.hwcs * self.hardware.shape.product,
             "luts": self.luts,
+            **({} if self.mm2 is None else {"mm2": round(self.mm2, 4)}),
             "dsps": area.dsps,
             "brams": area.block_rams,
             "mhz": area.mhz,
@@ -136,9 +142,10 @@ class Front(Answer, Sequence[Point]):
         """How many points, from the smallest to the fastest."""
         if not self.points:
             return f"Front of {self.network}: no point"
-        ends = (
-            f"{self[0].luts:,} to {self[-1].luts:,} LUT4, {self[0].fps:,.1f} to {self[-1].fps:,.1f} images a second"
-        )
+        areas = f"{self[0].luts:,} to {self[-1].luts:,} LUT4"
+        if self[0].mm2 is not None:
+            areas = f"{self[0].mm2:.3f} to {self[-1].mm2:.3f} mm2"
+        ends = f"{areas}, {self[0].fps:,.1f} to {self[-1].fps:,.1f} images a second"
         return f"Front of {self.network}: {len(self)} point{'s' if len(self) > 1 else ''}, {ends}"
 
     def plot(self) -> Figure:

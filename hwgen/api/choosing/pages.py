@@ -54,7 +54,7 @@ def plan_rows(
     """A row for each plan, the smallest first."""
     return [
         _row(one, budget) | {"front": one in front, "chosen": one == chosen}
-        for one in sorted(plans, key=lambda one: (one.candidate.area.lut4, one.expected))
+        for one in sorted(plans, key=lambda one: (one.candidate.size, one.expected))
     ]
 
 

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 
 from hwgen.api.arguments import claim_folder
+from hwgen.api.choosing.cells import CellMap, MadeInCells, made_in_cells, measured_map, with_cells
 from hwgen.api.choosing.front import Front, Point
 from hwgen.api.choosing.pages import COLUMNS, asked_lines, bound_cloud, plan_rows
 from hwgen.api.choosing.selection import Budget, Planned, Selection
@@ -19,9 +20,11 @@ from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.api.choosing.synthesis import Synthesised, synthesised
 from hwgen.api.choosing.workload import ChosenFor, chosen_for
 from hwgen.api.networks import NetworkLike
-from hwgen.api.progress import note, steps
+from hwgen.api.progress import note, remark, steps
 from hwgen.api.results import Answer, Figure
 from hwgen.api.session import call
+from hwgen.api.synthesis import Liberty, cells_of_files
+from hwgen.arch.boards import BOARDS
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, dump_yaml, json_text, sealed, write_atomically
@@ -33,7 +36,7 @@ from hwgen.tools.machine import processors
 from hwgen.tools.processes import stop_all
 from hwgen.tools.side_by_side import as_they_come
 
-__all__ = ["Choice", "ChooseRequest", "choose", "planned_on"]
+__all__ = ["Choice", "ChooseRequest", "budget_of", "choose", "planned_on"]
 
 PLANS = 4
 """Number of the planner; plans that another number kept are not used again."""
@@ -60,7 +63,7 @@ class Choice(Answer):
     budget : what was asked for.
     chosen : the chosen one; None where nothing that was planned does what is asked.
     nearest : the one of the most images a second; where all take more energy than asked, the one of the least.
-    least : those that no other one undercuts in LUTs and in time, the smallest first.
+    least : those that no other one undercuts in area and in time, the smallest first.
     plans : what was planned.
     cloud : LUT4 and milliseconds of an image, by the bound, of all there are.
     candidates, refused : how many there are, how many did not run the network.
@@ -68,6 +71,7 @@ class Choice(Answer):
     folder : where the files are; None: nowhere.
     stopped : what was left undone, and why: the time was over, or it was interrupted; None: nothing.
     synthesised : the chosen one after synthesis; None where that was not asked for.
+    in_cells : the chosen one mapped to the cells of a library; None without one.
     """
 
     work: ChosenFor
@@ -83,6 +87,7 @@ class Choice(Answer):
     folder: Path | None
     stopped: str | None = None
     synthesised: Synthesised | None = None
+    in_cells: MadeInCells | None = None
 
     @property
     def network(self) -> str:
@@ -103,13 +108,17 @@ class Choice(Answer):
 
     @property
     def front(self) -> Front:
-        """What no other plan undercuts in LUTs and in time, the smallest first."""
+        """What no other plan undercuts in area and in time, the smallest first."""
         return Front(self.network, tuple(map(self._point, self.least)), self.plot)
 
     @property
     def shortfalls(self) -> list[str]:
         """What was asked for and, after synthesis, is not so, a line each."""
-        if self.synthesised is None or self.chosen is None:
+        if self.chosen is None:
+            return []
+        if self.in_cells is not None:
+            return self.in_cells.shortfalls(self.chosen, self.budget)
+        if self.synthesised is None:
             return []
         return self.synthesised.shortfalls(self.chosen, self.budget)
 
@@ -160,6 +169,7 @@ class Choice(Answer):
             "in_question": self.in_question,
             "confirmed": self._confirmed(),
             "synthesised": None if self.synthesised is None else self.synthesised.document(),
+            **({} if self.in_cells is None else {"in_cells": self.in_cells.document()}),
             "shortfalls": self.shortfalls,
             "front": self.rows(),
         }
@@ -169,7 +179,7 @@ class Choice(Answer):
         shown = list(self.least)
         if self.chosen is not None and self.chosen not in shown:
             shown.append(self.chosen)
-        return [self._point(one).to_dict() for one in sorted(shown, key=lambda one: one.candidate.area.lut4)]
+        return [self._point(one).to_dict() for one in sorted(shown, key=lambda one: one.candidate.size)]
 
     @property
     def limit(self) -> str | None:
@@ -205,11 +215,11 @@ class Choice(Answer):
     def summary(self) -> str:
         """The hardware, and what it makes; or what comes the nearest."""
         one = self.chosen or self.nearest
-        area, rate = one.candidate.area, f"{one.images_a_second(self.budget):,.1f} images a second"
+        rate = f"{one.images_a_second(self.budget):,.1f} images a second"
         rate += "" if self.budget.energy is None else f", {one.energy / 1e6:,.1f} uJ each,"
         made = (
             f"{one.candidate.hardware.name}: {rate} at {self.budget.clock(one.candidate):.3g} MHz, "
-            f"{area.lut4:,} LUT4 (estimated)"
+            f"{_area_text(one.candidate)} (estimated)"
         )
         return f"Network {self.network}: {'' if self.chosen else 'nothing does what is asked; the nearest is '}{made}"
 
@@ -221,7 +231,8 @@ class ChooseRequest:
     No plan, and no run, is begun that will not end in this time, as those before it say, but the first plan.
     ``dram`` : a hardware file, or a built-in name, whose cluster has the DRAM of all; None: it answers at once.
     ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run. ``synth`` :
-    synthesise what is chosen. ``partial`` : leave out layers that no schedule can be made for.
+    synthesise what is chosen. ``liberty`` : area in the cells of this library; ``confirm`` then maps what is chosen
+    to it, too. ``partial`` : leave out layers that no schedule can be made for.
     """
 
     network: NetworkLike
@@ -231,6 +242,7 @@ class ChooseRequest:
     confirm: bool = True
     synth: bool = False
     dram: str | None = None
+    liberty: Liberty | None = None
     partial: bool = False
     jobs: int | None = None
 
@@ -239,15 +251,21 @@ class ChooseRequest:
         """Plan the network on what is hoped to be the best until nothing is, or the time is over."""
         clock = _Clock(self.minutes)
         self._check()
+        library = None if self.liberty is None else measured_map(cells_of_files(self.liberty))
         dram = _dram_of(self.dram)
         claim_folder(self.output)
         work = chosen_for(self.network, partial=self.partial)
         note(f"reading {work.given}")
         bound = work.bound()
         found = list(candidates(bound, dram, scaled=work.scaled))
+        if library is not None:
+            note("areas of all clusters in cells of the library")
+            found = with_cells(found, library)
         allowed = [one for one in found if self.budget.allows(one)]
         if not allowed:
             raise InputError(f"{work.given}: {_what_limits(found, self.budget)}")
+        if library is not None:
+            remark(library.summary() + self._clock_of(library))
         selection = Selection(allowed, self.budget, runs=self.confirm)
         note(f"planning {work.name} on clusters, the most promising first")
         with clock.told():
@@ -267,15 +285,30 @@ class ChooseRequest:
             made = synthesised(best.candidate.hardware, best.candidate.area)
             choice = replace(choice, synthesised=made)
             self._write(choice)
+        if self.confirm and library is not None and best is not None:
+            choice = replace(choice, in_cells=made_in_cells(best.candidate, library))
+            self._write(choice)
         return choice
+
+    def _clock_of(self, library: CellMap) -> str:
+        """What is said of the clock."""
+        if self.budget.mhz is not None:
+            return ""
+        told = "the library has no delays, and the clock is that of an ECP5"
+        return f"; {told if library.mhz is None else f'{library.mhz:g} MHz, of logic without wires; see --mhz'}"
 
     def _check(self) -> None:
         asked = {"--fps": self.budget.fps, "--mhz": self.budget.mhz, "--minutes": self.minutes}
         asked |= {"--luts": self.budget.luts, "--dsps": self.budget.dsps, "--brams": self.budget.brams}
-        asked |= {"--energy": self.budget.energy}
+        asked |= {"--energy": self.budget.energy, "--mm2": self.budget.mm2}
         for option, value in asked.items():
             if value is not None and not 0 < value < inf:
                 raise InputError(f"{option}: expected a number above 0, got {value:g}")
+        if self.liberty is None and self.budget.mm2 is not None:
+            raise InputError("--mm2: expected with --liberty: the cells that it is of")
+        if self.liberty is not None and (self.synth or self.budget.board is not None):
+            option = "--synth" if self.synth else "--clock-of"
+            raise InputError(f"{option}: expected without --liberty: it is of an ECP5")
 
     def _chosen(self, selection: Selection, clock: "_Clock", work: ChosenFor) -> str | None:
         """Plan what is hoped to be the best and run what is, until the best has been run or the time is over.
@@ -348,8 +381,8 @@ class ChooseRequest:
         best = selection.best
         told = best or selection.nearest
         if told is not None and told.candidate is not (before and before.candidate):
-            rate, area = told.images_a_second(self.budget), told.candidate.area
-            note(f"planning; {told.candidate.hardware.name}: {rate:,.1f} images a second, {area.lut4:,} LUT4")
+            rate, area = told.images_a_second(self.budget), _area_text(told.candidate)
+            note(f"planning; {told.candidate.hardware.name}: {rate:,.1f} images a second, {area}")
         if best is not None and self.output is not None:
             write_atomically(self.output / CHOSEN, dump_yaml(best.candidate.hardware.as_data()))
 
@@ -492,6 +525,11 @@ class _Clock:
             self._tell()
 
 
+def _area_text(one: Candidate) -> str:
+    """The area of a candidate that counts."""
+    return f"{one.area.lut4:,} LUT4" if one.mm2 is None else f"{one.mm2:.3f} mm2"
+
+
 def planned_on(work: ChosenFor, one: Candidate) -> Planned | str:
     """The plan of a network, or of layers, on a candidate; or why it does not run it."""
     return work.planned_on(one)
@@ -514,6 +552,9 @@ def _what_limits(found: list[Candidate], budget: Budget) -> str:
         if budget.luts is not None:
             least = min(found, key=lambda one: one.area.lut4)
             yield f"--luts: the smallest cluster takes {least.area.lut4:,} LUT4 (estimated), {least.hardware.name}"
+        if budget.mm2 is not None:
+            small = min(found, key=lambda one: one.size)
+            yield f"--mm2: the smallest cluster takes {small.size:.3f} mm2 (estimated), {small.hardware.name}"
         if budget.dsps is not None:
             yield f"--dsps: at least {min(one.area.dsps for one in found)}"
         if budget.brams is not None:
@@ -522,6 +563,37 @@ def _what_limits(found: list[Candidate], budget: Budget) -> str:
             yield f"--mhz: at most {max(one.area.mhz or 0.0 for one in found):.3g} (estimated)"
 
     return f"no cluster fits; {', '.join(told())}"
+
+
+def budget_of(
+    *,
+    fps: float | None = None,
+    mhz: float | None = None,
+    luts: int | None = None,
+    dsps: int | None = None,
+    brams: int | None = None,
+    energy: float | None = None,
+    mm2: float | None = None,
+    board: str | None = None,
+) -> Budget:
+    """What is asked for; a board has what its FPGA has where nothing else is given. Raises `InputError`."""
+    if board is None:
+        return Budget(fps, mhz, luts, dsps, brams, energy, mm2)
+    if board not in BOARDS:
+        raise InputError(f"--clock-of: expected one of {', '.join(BOARDS)}, got {board}")
+    if mhz is not None:
+        raise InputError("--clock-of: expected without --mhz: the clock is what a cluster is estimated to have")
+    fpga = BOARDS[board].fpga
+    return Budget(
+        fps,
+        None,
+        fpga.luts if luts is None else luts,
+        fpga.dsps if dsps is None else dsps,
+        fpga.brams if brams is None else brams,
+        energy,
+        mm2,
+        board,
+    )
 
 
 def choose(
@@ -539,6 +611,9 @@ def choose(
     confirm: bool = True,
     synth: bool = False,
     partial: bool = False,
+    mm2: float | None = None,
+    liberty: Liberty | None = None,
+    clock_of: str | None = None,
 ) -> Choice:
     """Choose a cluster for a quantised network or for layers: the fewest LUTs that reach ``fps``, else the fastest.
 
@@ -562,12 +637,17 @@ def choose(
         over.
     synth : synthesise what is chosen, which takes minutes, for its area and clock beside the estimates.
     partial : of layers: leave out those that no schedule can be made for.
+    mm2 : area that it may take, at most, in the cells of ``liberty``, a Liberty file or several: the estimate is
+        measured once for each library, in minutes; ``confirm`` maps what is chosen to it. The shared memory counts
+        where the library has macros for it.
+    clock_of : a board with an ECP5, such as ``ulx3s_85f``: its LUT4, multipliers and block RAMs are the budget where
+        none are given, and the clock is what each cluster is estimated to have there.
 
     Raises `InputError` where no cluster fits.
     """
-    budget = Budget(fps, mhz, luts, dsps, brams, energy)
+    budget = budget_of(fps=fps, mhz=mhz, luts=luts, dsps=dsps, brams=brams, energy=energy, mm2=mm2, board=clock_of)
     folder = None if output is None else Path(output)
     return ChooseRequest(
         network=network, budget=budget, output=folder, minutes=minutes, confirm=confirm, synth=synth,
-        dram=None if dram is None else str(dram), partial=partial,
+        dram=None if dram is None else str(dram), partial=partial, liberty=liberty,
     ).answer()  # fmt: skip

@@ -46,6 +46,8 @@ class Budget:
     mhz : the clock; None: of each hardware that which it is estimated to have.
     luts, dsps, brams : what it may take of an ECP5, at most.
     energy : uJ of one image, at most, as plans have it.
+    mm2 : area in the cells of a library, at most.
+    board : whose FPGA ``luts``, ``dsps`` and ``brams`` are of, where they were not given.
     """
 
     fps: float | None = None
@@ -54,6 +56,8 @@ class Budget:
     dsps: int | None = None
     brams: int | None = None
     energy: float | None = None
+    mm2: float | None = None
+    board: str | None = None
 
     def clock(self, one: Candidate) -> float:
         """MHz."""
@@ -61,7 +65,12 @@ class Budget:
 
     def allows(self, one: Candidate) -> bool:
         """Whether its area fits, and its clock can be had."""
-        limits = ((self.luts, one.area.lut4), (self.dsps, one.area.dsps), (self.brams, one.area.block_rams))
+        limits = (
+            (self.luts, one.area.lut4),
+            (self.dsps, one.area.dsps),
+            (self.brams, one.area.block_rams),
+            (self.mm2, one.mm2 or 0.0),
+        )
         fits = all(most is None or took <= most for most, took in limits)
         return fits and (self.mhz is None or self.mhz <= (one.area.mhz or 0.0))
 
@@ -145,7 +154,7 @@ class Selection:
         self.planned: list[Planned] = []
         self.refused: dict[str, str] = {}
         self._places = _one_hot([one.place for one in candidates])
-        self._luts = np.array([one.area.lut4 for one in candidates])
+        self._sizes = np.array([one.size for one in candidates])
         self._bounds = np.array([budget.rate(one, one.bound) for one in candidates])
         self._left = np.ones(len(candidates), np.bool_)
         self._numbers = {one.hardware.name: number for number, one in enumerate(candidates)}
@@ -177,18 +186,18 @@ class Selection:
 
     @property
     def best(self) -> Planned | None:
-        """The one of fewest LUTs of those that do what is asked; the fastest where no rate is asked for."""
+        """The one of the least area of those that do what is asked; the fastest where no rate is asked for."""
         fps = self._budget.fps
         if fps is None:
             return self.fastest
         enough = [one for one in self.planned if self._rate(one) >= fps and self._budget.saves(one)]
-        return min(enough, key=lambda one: (_luts(one), -self._rate(one)), default=None)
+        return min(enough, key=lambda one: (_size(one), -self._rate(one)), default=None)
 
     @property
     def fastest(self) -> Planned | None:
         """The one of the most images a second, enough or not, of those that take no more energy than asked."""
         saving = filter(self._budget.saves, self.planned)
-        return max(saving, key=lambda one: (self._rate(one), -_luts(one)), default=None)
+        return max(saving, key=lambda one: (self._rate(one), -_size(one)), default=None)
 
     @property
     def nearest(self) -> Planned | None:
@@ -197,13 +206,13 @@ class Selection:
 
     @property
     def front(self) -> list[Planned]:
-        """Those that no other one undercuts in LUTs and in about their time, the smallest first."""
+        """Those that no other one undercuts in area and in about their time, the smallest first."""
 
         def rate(one: Planned) -> float:
             return one.images_a_second(self._budget)
 
         found: list[Planned] = []
-        for one in sorted(self.planned, key=lambda one: (_luts(one), -rate(one))):
+        for one in sorted(self.planned, key=lambda one: (_size(one), -rate(one))):
             if not found or rate(one) > rate(found[-1]):
                 found.append(one)
         return found
@@ -216,7 +225,7 @@ class Selection:
             return int((self._left & (self._bounds >= (fps or 0.0))).sum())
         if fps is None:
             return int((self._left & (self._bounds > self._rate(best))).sum())
-        return int((self._left & (self._luts < _luts(best)) & (self._bounds >= fps)).sum())
+        return int((self._left & (self._sizes < _size(best)) & (self._bounds >= fps)).sum())
 
     def next(self) -> Candidate | None:
         """The candidate to plan next, which is left no more; None: none is hoped to be better."""
@@ -240,16 +249,16 @@ class Selection:
 
     def _fastest(self, guess: NDArray[np.float64]) -> int | None:
         best = self.fastest
-        number = int(np.lexsort((self._luts, -guess))[0])
+        number = int(np.lexsort((self._sizes, -guess))[0])
         return number if guess[number] > (0.0 if best is None else self._rate(best)) else None
 
     def _smallest(self, guess: NDArray[np.float64], fps: float) -> int | None:
         best = self.best
         hoped = np.flatnonzero(guess >= fps)
         if best is not None:
-            hoped = hoped[self._luts[hoped] < _luts(best)]
+            hoped = hoped[self._sizes[hoped] < _size(best)]
         if len(hoped):
-            return int(hoped[np.lexsort((-guess[hoped], self._luts[hoped]))[0]])
+            return int(hoped[np.lexsort((-guess[hoped], self._sizes[hoped]))[0]])
         return self._fastest(guess) if best is None else None
 
     def _may_save(self) -> NDArray[np.bool_]:
@@ -288,5 +297,5 @@ def _hwcs_a_bank(one: Candidate) -> float:
     return 0.0 if cluster is None else cluster.hwcs / cluster.banks
 
 
-def _luts(one: Planned) -> int:
-    return one.candidate.area.lut4
+def _size(one: Planned) -> float:
+    return one.candidate.size

@@ -10,7 +10,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.model.area.estimate import EstimatedArea, estimated_area
 
-__all__ = ["Bound", "Candidate", "candidates"]
+__all__ = ["BUFFERS", "PORTS", "Bound", "Candidate", "candidates", "cluster_keys"]
 
 ORDER = ["m", "y", "x", {"buffer": "O"}, "c", {"buffer": "I"}, "k", {"buffer": "W"}, "l", "m", "y", "x"]
 """The loop order of the built-in clusters for networks, which has the fewest cycles of those that were compared."""
@@ -51,12 +51,19 @@ class Candidate:
     area : what it is estimated to take on an ECP5.
     bound : cycles of the network, or of all layers, at the least.
     place : its number along each axis of the space: candidates are alike that differ in few.
+    mm2 : area in the cells of a library; None where it is for an ECP5.
     """
 
     hardware: Hardware
     area: EstimatedArea
     bound: int
     place: tuple[int, ...]
+    mm2: float | None = None
+
+    @property
+    def size(self) -> float:
+        """What it takes: mm2 in a library, else LUT4-equivalents."""
+        return self.area.lut4 if self.mm2 is None else self.mm2
 
 
 def candidates(bound: Bound, dram: Mapping[str, object] | None = None, *, scaled: bool = True) -> Iterator[Candidate]:
@@ -82,14 +89,14 @@ def candidates(bound: Bound, dram: Mapping[str, object] | None = None, *, scaled
         if dram is not None:
             cluster["dram"] = dram
         try:
-            keys = _keys(*LANES[lanes], BUFFERS[buffers], PORTS[ports], cluster, scaled=scaled)
+            keys = cluster_keys(*LANES[lanes], BUFFERS[buffers], PORTS[ports], cluster, scaled=scaled)
             hardware = read_hardware_data(keys, "candidate")
             yield Candidate(hardware, estimated_area(hardware), bound.cycles(hardware), place)
         except InputError:
             continue
 
 
-def _keys(
+def cluster_keys(
     m: int, c: int, buffers: dict[str, int], ports: dict[str, int], cluster: dict[str, Any], *, scaled: bool
 ) -> dict[str, object]:
     """The keys of a hardware file; memories that the lanes need larger are larger."""

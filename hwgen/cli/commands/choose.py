@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from hwgen.api.choosing.request import MINUTES, ChooseRequest
-from hwgen.api.choosing.selection import Budget
+from hwgen.api.choosing.request import MINUTES, ChooseRequest, budget_of
+from hwgen.arch.boards import BOARDS
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import hardware_names, set_names
@@ -30,6 +30,26 @@ Luts = Annotated[int | None, typer.Option("--luts", help="LUT4-equivalents that 
 Dsps = Annotated[int | None, typer.Option("--dsps", help="Multipliers of 18 x 18 bits, at most.")]
 Brams = Annotated[int | None, typer.Option("--brams", help="Block RAMs of 18 Kibit, at most.")]
 Energy = Annotated[float | None, typer.Option("--energy", metavar="UJ", help="Microjoules of an image, at most.")]
+Mm2 = Annotated[
+    float | None, typer.Option("--mm2", metavar="A", help="mm2 of cells of --liberty that it may take, at most.")
+]
+LibertyOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--liberty",
+        metavar="FILE",
+        help="Area in the cells of this library; once more for a file with macros of memories.",
+    ),
+]
+ClockOf = Annotated[
+    str | None,
+    typer.Option(
+        "--clock-of",
+        metavar="BOARD",
+        help="The clock on this board's FPGA, and its LUTs, DSPs and block RAMs where none are given: "
+        f"{', '.join(BOARDS)}.",
+    ),
+]
 Dram = Annotated[
     str | None,
     typer.Option(
@@ -64,6 +84,9 @@ def choose(
     dsps: Dsps = None,
     brams: Brams = None,
     energy: Energy = None,
+    mm2: Mm2 = None,
+    liberty: LibertyOption = None,
+    clock_of: ClockOf = None,
     dram: Dram = None,
     minutes: Minutes = MINUTES,
     confirm: Confirm = True,
@@ -78,13 +101,13 @@ def choose(
     sizes: those are planned that are hoped to be the best, until no other one is, and what is the best by its plan is
     run in the RTL, on random inputs, until that has been run, or --minutes are over. Layers of a set are scheduled
     one by one, as `hwgen schedule SET --hardware` does: each from the DRAM and back. Area and clock, of an ECP5, are
-    estimates. The exit status is 1 where nothing reaches --fps, and where what is chosen does not do, synthesised,
-    what is asked.
+    estimates; with --liberty the area is that of cells, and what is chosen is mapped to them. The exit status is 1
+    where nothing reaches --fps, and where what is chosen does not do, synthesised or mapped, what is asked.
     """
-    budget = Budget(fps, mhz, luts, dsps, brams, energy)
+    budget = budget_of(fps=fps, mhz=mhz, luts=luts, dsps=dsps, brams=brams, energy=energy, mm2=mm2, board=clock_of)
     found = ChooseRequest(
         network=network, budget=budget, output=output, minutes=minutes, confirm=confirm, synth=synth, dram=dram,
-        partial=partial,
+        partial=partial, liberty=liberty or None,
     ).answer()  # fmt: skip
     if as_json:
         print_json(found.document())

@@ -31,7 +31,16 @@ def print_choice(found: Choice) -> None:
     columns = ["hardware", "a second", "LUT4, estimated", "cycles planned", "in the RTL", "multipliers", "DSPs",
                "BRAMs", "MHz", "uJ", "DRAM bytes"]  # fmt: skip
     wide = ["uJ", "DRAM bytes", "BRAMs", "DSPs", "MHz"]
-    print_table(f"{found.network}: least LUT4 for the time", columns, rows, wide=wide)
+    if found.least and found.least[0].candidate.mm2 is not None:
+        columns.insert(2, "mm2, estimated")
+        for row, one in zip(rows, found.rows(), strict=True):
+            row.insert(2, float(str(one["mm2"])))
+    print_table(
+        f"{found.network}: least {'LUT4' if 'mm2, estimated' not in columns else 'mm2'} for the time",
+        columns,
+        rows,
+        wide=wide,
+    )
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
     typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
     if found.stopped:
@@ -39,8 +48,10 @@ def print_choice(found: Choice) -> None:
     typer.echo(found.summary())
     if found.synthesised is not None:
         typer.echo(found.synthesised.summary())
-        for line in found.shortfalls:
-            typer.echo(f"NOT as asked: {line}")
+    if found.in_cells is not None:
+        typer.echo(found.in_cells.summary())
+    for line in found.shortfalls:
+        typer.echo(f"NOT as asked: {line}")
     if found.folder is not None:
         typer.echo(f"The page of the choice: {found.folder / PAGE}")
     if found.next is not None:

@@ -43,6 +43,7 @@ __all__ = [
     "estimated_dma",
     "estimated_hwc",
     "estimated_vector_unit",
+    "known_memories",
 ]
 
 # --- the critical path of an HWC ---
@@ -166,15 +167,7 @@ def estimated_vector_unit(shape: VectorShape, address_bits: int) -> EstimatedAre
 
 def _estimated(structure: Structure, mhz: float | None = None) -> EstimatedArea:
     """The sums of the terms; what is known is added."""
-    fitted = coefficients()["blocks"]
-    sums = {
-        quantity: sum(
-            coefficient * structure.terms[block].get(term, 0)
-            for block in structure.terms
-            for term, coefficient in fitted[block].get(quantity, NOTHING).items()
-        )
-        for quantity in QUANTITIES
-    }
+    sums = {quantity: sum(_sum(structure, block, quantity) for block in structure.terms) for quantity in QUANTITIES}
     lut_rams = structure.lut_rams + sums["lut_rams"]
     return EstimatedArea(
         round(sums["luts"] + LUTS_OF_A_MEMORY * lut_rams),
@@ -183,6 +176,19 @@ def _estimated(structure: Structure, mhz: float | None = None) -> EstimatedArea:
         structure.block_rams,
         mhz,
     )
+
+
+def known_memories(parameters: ClusterParameters) -> tuple[float, float]:
+    """Memories of 16 words of 4 bits around the HWCs of a cluster, and those of its vector unit among them."""
+    structure = cluster_structure(parameters)
+    of_each = {block: _sum(structure, block, "lut_rams") for block in structure.terms}
+    return structure.lut_rams + sum(of_each.values()), of_each.get("vector", 0.0)
+
+
+def _sum(structure: Structure, block: str, quantity: str) -> float:
+    """The sum of the terms of a block."""
+    fitted: Mapping[str, float] = coefficients()["blocks"][block].get(quantity, NOTHING)
+    return sum(value * structure.terms[block].get(term, 0) for term, value in fitted.items())
 
 
 def _clock(parameters: HwcParameters) -> float:

@@ -11,7 +11,7 @@ def test_memories_in_luts(words: int, bits: int, cells: int) -> None:
 
 
 def test_rows_of_luts_are_chosen_from() -> None:
-    assert asynchronous(40, 8) == MemoryCells(lut_rams=6, chosen=16, rows=3)
+    assert asynchronous(40, 8) == MemoryCells(lut_rams=6, chosen=16, rows=3, size=320)
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_large_ones_become_block_rams(words: int, bits: int, blocks: int) -> Non
 
 
 def test_small_ones_stay_in_luts_and_hold_their_answer() -> None:
-    assert synchronous(13, 256, transparent=True) == MemoryCells(lut_rams=64, rows=1, held=256)
+    assert synchronous(13, 256, transparent=True) == MemoryCells(lut_rams=64, rows=1, held=256, size=3328)
