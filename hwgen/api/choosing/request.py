@@ -36,8 +36,10 @@ from hwgen.tools.machine import processors
 from hwgen.tools.processes import stop_all
 from hwgen.tools.side_by_side import as_they_come
 
-__all__ = ["Choice", "ChooseRequest", "budget_of", "choose", "planned_on"]
+__all__ = ["BOARD_NAMES", "Choice", "ChooseRequest", "budget_of", "choose", "planned_on"]
 
+BOARD_NAMES = tuple(BOARDS)
+"""Boards whose FPGA may be the budget."""
 PLANS = 4
 """Number of the planner; plans that another number kept are not used again."""
 KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")

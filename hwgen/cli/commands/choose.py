@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hwgen.api.choosing.request import MINUTES, ChooseRequest, budget_of
-from hwgen.arch.boards import BOARDS
+from hwgen.api.choosing.request import BOARD_NAMES, MINUTES, ChooseRequest, budget_of
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import hardware_names, set_names
@@ -47,7 +46,7 @@ ClockOf = Annotated[
         "--clock-of",
         metavar="BOARD",
         help="The clock on this board's FPGA, and its LUTs, DSPs and block RAMs where none are given: "
-        f"{', '.join(BOARDS)}.",
+        f"{', '.join(BOARD_NAMES)}.",
     ),
 ]
 Dram = Annotated[
