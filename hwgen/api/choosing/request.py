@@ -259,7 +259,7 @@ class ChooseRequest:
         work = chosen_for(self.network, partial=self.partial)
         note(f"reading {work.given}")
         bound = work.bound()
-        found = list(candidates(bound, dram, scaled=work.scaled))
+        found = list(candidates(bound, dram, scaled=work.scaled, depthwise=work.depthwise))
         if library is not None:
             note("areas of all clusters in cells of the library")
             found = with_cells(found, library)

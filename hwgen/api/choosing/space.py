@@ -28,6 +28,8 @@ BUFFERS = ({"I": 256, "W": 256, "O": 1024}, {"I": 1024, "W": 512, "O": 2560})
 PORTS = ({"I": 32, "W": 32, "O": 32}, {"I": 32, "W": 64, "O": 64})
 """Widths of the ports in bits."""
 AXI_BITS = (32, 64)
+WINDOWS = (False, True)
+"""Whether HWCs have a window for columns, which depthwise layers are faster with."""
 
 
 class Bound(Protocol):
@@ -66,16 +68,19 @@ class Candidate:
         return self.area.lut4 if self.mm2 is None else self.mm2
 
 
-def candidates(bound: Bound, dram: Mapping[str, object] | None = None, *, scaled: bool = True) -> Iterator[Candidate]:
+def candidates(
+    bound: Bound, dram: Mapping[str, object] | None = None, *, scaled: bool = True, depthwise: bool = False
+) -> Iterator[Candidate]:
     """All clusters of the space that can be built, with a vector unit if the network has something for it.
 
     ``dram`` : the key ``dram`` of a cluster in a hardware file; None: the DRAM answers at once. ``scaled`` : outputs
-    are requantised by a scale, as quantised networks need it; else by a shift.
+    are requantised by a scale, as quantised networks need it; else by a shift. ``depthwise`` : there are depthwise
+    layers, for which HWCs may have a window for columns.
     """
     elements = ELEMENTS if bound.has_vector_nodes else (0,)
-    axes = (LANES, HWCS, TCDM, BANKS, elements, BUFFERS, PORTS, AXI_BITS)
+    axes = (LANES, HWCS, TCDM, BANKS, elements, BUFFERS, PORTS, AXI_BITS, WINDOWS if depthwise else (False,))
     for place in product(*(range(len(axis)) for axis in axes)):
-        lanes, hwcs, tcdm, banks, unit, buffers, ports, axi = place
+        lanes, hwcs, tcdm, banks, unit, buffers, ports, axi, window = place
         if LANES[lanes][0] * LANES[lanes][1] * HWCS[hwcs] > MOST_MULTIPLIERS:
             continue
         cluster: dict[str, Any] = {
@@ -90,6 +95,8 @@ def candidates(bound: Bound, dram: Mapping[str, object] | None = None, *, scaled
             cluster["dram"] = dram
         try:
             keys = cluster_keys(*LANES[lanes], BUFFERS[buffers], PORTS[ports], cluster, scaled=scaled)
+            if window:
+                keys |= {"name": f"{keys['name']}_window", "column_window": True}
             hardware = read_hardware_data(keys, "candidate")
             yield Candidate(hardware, estimated_area(hardware), bound.cycles(hardware), place)
         except InputError:

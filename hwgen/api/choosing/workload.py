@@ -64,6 +64,11 @@ class ChosenFor(ABC):
     def scaled(self) -> bool:
         """Whether its outputs are requantised by a scale, else by a shift."""
 
+    @property
+    @abstractmethod
+    def depthwise(self) -> bool:
+        """Whether it has depthwise layers, or others in groups."""
+
     @abstractmethod
     def command(self, file: str) -> str:
         """The command that takes hardware that was chosen for it, in this file."""
@@ -106,6 +111,11 @@ class QuantisedModel(ChosenFor):
     def scaled(self) -> bool:
         """True: networks have scales."""
         return True
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether a convolution of its graph has groups."""
+        return any(getattr(node, "groups", 1) > 1 for node in _graph(self.file).nodes)
 
     def command(self, file: str) -> str:
         """A run."""
@@ -171,6 +181,11 @@ class Layers(ChosenFor):
     def scaled(self) -> bool:
         """False: layers without a network have no scales."""
         return False
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether one of them has groups."""
+        return any(layer.groups > 1 for layer in self.layers)
 
     def command(self, file: str) -> str:
         """A cosimulation, which schedules first."""

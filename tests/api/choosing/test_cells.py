@@ -150,3 +150,22 @@ def test_the_clock_is_what_a_cluster_has_on_the_board(model: Path) -> None:  # n
     assert found.to_dict()["asked"]["board"] == "ulx3s_85f"
     with pytest.raises(hwgen.InputError, match="no cluster fits; --luts: the smallest cluster takes"):
         hwgen.choose(model, clock_of="ulx3s_12f", confirm=False)
+
+
+@pytest.mark.usefixtures("few")
+def test_for_depthwise_layers_there_are_windows(model: Path) -> None:  # noqa: F811
+    bound = workload.QuantisedModel(model).bound()
+    plain, both = (list(candidates(bound, depthwise=depthwise)) for depthwise in (False, True))
+    windows = [one for one in both if one.hardware.column_window]
+    assert {one.hardware.name for one in plain} == {one.hardware.name for one in both} - {
+        one.hardware.name for one in windows
+    }
+    assert len(windows) == len(plain)
+    by_name = {one.hardware.name: one for one in plain}
+    for one in windows:
+        other = by_name[one.hardware.name.removesuffix("_window")]
+        assert one.area.lut4 > other.area.lut4
+        assert one.place[-1] > other.place[-1]
+    layer = hwgen.Layer(name="a", input_channels=4, output_channels=4, input_height=6, input_width=9, kernel=3)
+    alone = hwgen.Layer(**{**layer.model_dump(), "name": "b", "groups": 4})
+    assert [workload.Layers("set", "set", (layer, one)).depthwise for one in (layer, alone)] == [False, True]

@@ -1,0 +1,174 @@
+"""Fronts of ``hwgen choose`` against hardware that is drawn at random: none that is drawn is better than all of it.
+
+For ResNet-8 and DS-CNN of MLPerf Tiny, `DRAWN` clusters are drawn from what hardware files may have, not from the
+places that ``choose`` searches: HWCs, lanes along `m` and `c`, ports, loop order, sizes of buffers, shared memory,
+banks, port to the DRAM, vector unit, window for columns. Each that runs the network is planned exactly. The front is
+of all that ``choose`` planned for `BUDGETS`. Mark: none that is drawn has both fewer LUTs, estimated, and fewer cycles
+than every point of the front. How many have both fewer than some point is told, too: points of the front between the
+budgets are what the search passed, not what it looked for.
+
+``HWGEN_MLPERF_TINY`` names a folder with the models; without it they have the shapes of MLPerf Tiny and random
+weights. Everything is kept in `FOLDER`, so that the benchmark can be run in parts: a call goes on where one was
+stopped. ``--few`` draws fewer.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from examples.mlperf_tiny.networks import quantised_network
+from hwgen.api.choosing.request import ChooseRequest, planned_on
+from hwgen.api.choosing.selection import Budget
+from hwgen.api.choosing.space import ORDER, Candidate
+from hwgen.api.choosing.workload import QuantisedModel
+from hwgen.arch.hardware_file import read_hardware_data
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.model.area.estimate import estimated_area
+from hwgen.tools.machine import processors
+from hwgen.tools.side_by_side import as_they_come
+
+OPTIONS = ("--few",)
+DRAWN, FEW, SEED = 200, 20, 7
+MINUTES = 2.0
+BUDGETS = tuple(Budget(luts=luts) for luts in (30_000, 45_000, 80_000))
+FOLDER = Path("build") / "bench_choose_random"
+MODELS = {"ResNet-8": "pretrainedResnet_quant.tflite", "DS-CNN": "kws_ref_model.tflite"}
+"""The networks, and their files in the folder of models."""
+OTHER_ORDERS = (
+    ["m", "c", {"buffer": "W"}, "y", "x", {"buffer": "O"}, {"buffer": "I"}, "k", "l", "m", "y", "x"],
+    ["y", "x", "m", {"buffer": "O"}, "c", {"buffer": "I"}, "k", {"buffer": "W"}, "l", "m", "y", "x"],
+)
+
+
+def main() -> bool:
+    """Compare with `DRAWN` clusters."""
+    return _compared(DRAWN)
+
+
+def few() -> bool:
+    """The same with `FEW` of them."""
+    return _compared(FEW)
+
+
+def _compared(number: int) -> bool:
+    columns = ("network", "drawn", "plans of choose", "front", "better than all of it", "better than a point")
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    met = True
+    for name, file in MODELS.items():
+        model = _model(name, file)
+        plans = [plan for budget in BUDGETS for plan in _planned_by_choose(name, model, budget)]
+        others = _drawn(name, model, number)
+        front = _front(plans)
+        better = [one for one in others if all(_beats(one, point) for point in front)]
+        some = [one for one in others if any(_beats(one, point) for point in front)]
+        numbers = (f"{len(others)} of {number}", len(plans), len(front), len(better), len(some))
+        print(f"| {name} | {' | '.join(map(str, numbers))} |", flush=True)
+        for one in some:
+            print(f"  better: {one['luts']:,} LUT4, {one['cycles']:,} cycles, {json.dumps(one['keys'])}", flush=True)
+        met = met and not better
+    return met
+
+
+def _model(name: str, file: str) -> Path:
+    folder = os.environ.get("HWGEN_MLPERF_TINY", "")
+    if folder and (Path(folder) / file).exists():
+        return Path(folder) / file
+    model = FOLDER / f"{name}.onnx"
+    return model if model.exists() else quantised_network(name, SEED, model)
+
+
+def _kept(file: Path, make: Callable[[], Any]) -> Any:
+    """What is in a file, which is made if it is not there."""
+    if not file.exists():
+        write_atomically(file, json.dumps(make()))
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def _planned_by_choose(name: str, model: Path, budget: Budget) -> list[dict[str, int]]:
+    """LUT4 and cycles of all that ``choose`` planned for a budget."""
+
+    def plans() -> list[dict[str, int]]:
+        print(f"{name}: choose --luts {budget.luts}", file=sys.stderr, flush=True)
+        try:
+            found = ChooseRequest(network=model, budget=budget, minutes=MINUTES, confirm=False).answer()
+        except InputError:
+            return []
+        return [{"luts": one.candidate.area.lut4, "cycles": one.cycles} for one in found.plans]
+
+    made: list[dict[str, int]] = _kept(FOLDER / f"{model.stem}_{budget.luts}.json", plans)
+    return made
+
+
+def _front(plans: list[dict[str, int]]) -> list[dict[str, int]]:
+    """What no other plan undercuts, the smallest first."""
+    found: list[dict[str, int]] = []
+    for one in sorted(plans, key=lambda one: (one["luts"], one["cycles"])):
+        if not found or one["cycles"] < found[-1]["cycles"]:
+            found.append(one)
+    return found
+
+
+def _beats(one: dict[str, Any], point: dict[str, int]) -> bool:
+    """Whether it has both fewer LUTs and fewer cycles."""
+    return bool(one["luts"] < point["luts"] and one["cycles"] < point["cycles"])
+
+
+def _drawn(name: str, model: Path, number: int) -> list[dict[str, Any]]:
+    """Plans of clusters that are drawn, of those that run the network."""
+    of_all = list(_draws(name, number))
+    files = [FOLDER / f"{model.stem}_drawn_{index}.json" for index in range(number)]
+    waiting = iter([index for index in range(number) if not files[index].exists()])
+    calls = ((QuantisedModel(model), of_all[index]) for index in waiting)
+    places = {one.hardware.name: index for index, one in enumerate(of_all)}
+    for (_, one), made in as_they_come(planned_on, lambda: next(calls, None), processors()):
+        index = places[one.hardware.name]
+        cycles = made if isinstance(made, str) else made.cycles
+        row = {"luts": one.area.lut4, "cycles": cycles, "keys": one.hardware.as_data()}
+        write_atomically(files[index], json.dumps(row))
+        print(
+            f"{name}: drawn {index} of {number}: {one.area.lut4:,} LUT4, {cycles} cycles", file=sys.stderr, flush=True
+        )
+    rows = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return [row for row in rows if isinstance(row["cycles"], int)]
+
+
+def _draws(name: str, number: int) -> Iterator[Candidate]:
+    """Clusters by their numbers; what cannot be built is drawn again."""
+    for index in range(number):
+        rng = Random(f"choose {name} {SEED} {index}")
+        while True:
+            try:
+                hardware = read_hardware_data(_keys(rng, f"drawn_{index}"), "drawn")
+                yield Candidate(hardware, estimated_area(hardware), 1, ())
+                break
+            except InputError:
+                continue
+
+
+def _keys(rng: Random, name: str) -> dict[str, Any]:
+    m, c = rng.choice((4, 8, 8, 16, 16, 32)), rng.choice((2, 4, 4, 8, 8, 16))
+    sizes = {
+        "I": max(1 << rng.randint(7, 12), 16 * c),
+        "W": max(1 << rng.randint(7, 12), 4 * m * c),
+        "O": max((1 << rng.randint(9, 13)) * rng.choice((4, 5, 6)) // 4 // (4 * m) * (4 * m), 64 * m),
+    }
+    ports = {operand: rng.choice((32, 32, 64)) for operand in ("I", "W", "O")}
+    keys: dict[str, Any] = {
+        "format": 1, "kind": "hardware", "name": name, "lanes": {"m": m, "c": c}, "budget": sum(sizes.values()),
+        "buffers": sizes, "ports": ports, "requantisation": "scaled",
+        "order": rng.choice((ORDER, ORDER, ORDER, *OTHER_ORDERS)),
+        "cluster": {
+            "hwcs": rng.choice((1, 1, 2, 3, 4)), "tcdm": 1 << rng.randint(15, 19), "banks": 1 << rng.randint(2, 5),
+            "axi_bits": rng.choice((32, 64, 64)), "vector": True, "vector_elements": rng.choice((1, 2, 4, 8)),
+        },
+    }  # fmt: skip
+    if rng.random() < 0.3:
+        keys["column_window"] = True
+    if rng.random() < 0.2:
+        keys["requantisers"] = rng.choice((1, 2, 4))
+    return keys
