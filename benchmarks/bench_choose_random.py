@@ -3,9 +3,9 @@
 For ResNet-8 and DS-CNN of MLPerf Tiny, `DRAWN` clusters are drawn from what hardware files may have, not from the
 places that ``choose`` searches: HWCs, lanes along `m` and `c`, ports, loop order, sizes of buffers, shared memory,
 banks, port to the DRAM, vector unit, window for columns. Each that runs the network is planned exactly. The front is
-of all that ``choose`` planned for `BUDGETS`. Mark: none that is drawn has both fewer LUTs, estimated, and fewer cycles
-than every point of the front. How many have both fewer than some point is told, too: points of the front between the
-budgets are what the search passed, not what it looked for.
+of all that ``choose`` planned for `BUDGETS`. Mark: none that is drawn has both fewer LUTs, estimated, and fewer
+cycles than every point of the front. How many have both fewer than some point is told, too: between the budgets there
+are points that the search passed, not what it looked for.
 
 ``HWGEN_MLPERF_TINY`` names a folder with the models; without it they have the shapes of MLPerf Tiny and random
 weights. Everything is kept in `FOLDER`, so that the benchmark can be run in parts: a call goes on where one was
