@@ -123,7 +123,8 @@ def _told(name: str, row: dict[str, Any], budget: Budget, better: str) -> bool:
 
 def _drawn(name: str, model: Path, number: int) -> list[dict[str, Any]]:
     """Plans of clusters that are drawn without regard to their bounds, of those that run the network."""
-    space = list(candidates(QuantisedModel(model).bound()))
+    work = QuantisedModel(model)
+    space = list(candidates(work.bound(), depthwise=work.depthwise))
     sample = Random(SEED).sample(space, DRAWN)[:number]
     files = {one.hardware.name: FOLDER / f"{name}_{one.hardware.name}.json" for one in sample}
     waiting = iter([one for one in sample if not files[one.hardware.name].exists()])
