@@ -5,8 +5,8 @@ place along each axis of the space; the plans so far say how large they are, and
 logarithms with a prior). So the fewest LUTs, or the most images a second, are looked for among candidates that may
 well do, and the search ends where there is none.
 
-A plan leaves out waits at the banks of the shared memory. What a run in the RTL takes beyond the plan is guessed in
-the same way from the runs so far; what is the best is run until the best has been run.
+A plan only estimates waits at the banks of the shared memory. What a run in the RTL takes beyond the plan is guessed
+in the same way from the runs so far; what is the best is run until the best has been run.
 """
 
 from collections.abc import Sequence
