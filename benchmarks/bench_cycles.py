@@ -7,6 +7,7 @@ take at the least; the cycles are those of the exact model of the program.
 
 import os
 import time
+from functools import partial
 from statistics import median
 
 from hwgen.arch.hardware_file import load_hardware
@@ -32,7 +33,7 @@ def main() -> bool:
             layer,
             machine,
             timed=judge_of(machine, timed=True),
-            estimate=lambda schedule: estimated_cycles(schedule, machine, ordered=False),
+            estimate=partial(estimated_cycles, hardware=machine, ordered=False),
         )
         bound = cycle_bound(layer, machine)
         ratios.append(found.value / bound.cycles)

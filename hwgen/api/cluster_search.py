@@ -4,13 +4,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from hwgen.api.progress import note, steps
 from hwgen.arch.hwc import LANES
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
@@ -95,10 +95,7 @@ def _solver(
             if objective is None and min_utilisation is None:
                 return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=slack, ends=ends)
             if objective == CYCLES:
-
-                def estimate(schedule: Schedule) -> float:
-                    return estimated_cycles(schedule, hardware, ordered=False)
-
+                estimate = partial(estimated_cycles, hardware=hardware, ordered=False)
                 return search_least_cycles(layer, hardware, timed=timed, estimate=estimate)
             judge = runs if min_utilisation is None else timed
             named = objective or "dram-bytes"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hwgen.arch.hwc import DIMS, HwcParameters
 from hwgen.arch.registers.hwc import loop_counts
 
-__all__ = ["contradictions"]
+__all__ = ["contradictions", "misplaced"]
 
 STRIDES = range(1, 5)
 
@@ -32,6 +32,11 @@ def contradictions(parameters: HwcParameters, values: Mapping[str, int]) -> Iter
         name = f"output_index_step_{j}"
         if values.get(name, 0) > values["output_box_vectors"]:
             yield f"{name}: expected at most output_box_vectors, {values['output_box_vectors']}, got {values[name]}"
+    yield from misplaced(parameters, values)
+
+
+def misplaced(parameters: HwcParameters, values: Mapping[str, int]) -> Iterator[str]:
+    """Addresses among the settings that disagree with the hardware or with each other; see `contradictions`."""
     for name, word in parameters.word_addresses.items():
         if values[name] % word:
             yield f"{name}: expected a multiple of {word}, got {values[name]}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.program import ClusterProgram
-from hwgen.lower.cluster.slice_waits import KEPT_SLICES, WorkOf, Works, with_waits
+from hwgen.lower.cluster.slice_waits import KEPT_SLICES, WorkOf, Works, with_waits, without_waits
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
@@ -54,7 +54,7 @@ def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[int
     timing = program.cluster.dram or IMMEDIATE
 
     def in_order(works: Works) -> Sequence[int]:
-        own, others = chain(*works), iter(early)
+        own, others = chain.from_iterable(works[kind] for kind in tiles.kinds), iter(early)
         starts = (command for command in program.commands if command.opcode is Opcode.START)
         return tuple(next(others if command.mask >> program.cluster.hwcs else own) for command in starts)
 
@@ -79,14 +79,10 @@ def _with_works(program: ClusterProgram, works: Sequence[int]) -> PlayedProgram:
 def _work_of(tiles: TileCommands, parameters: HwcParameters) -> WorkOf:
     """The cycles of slices on these HWCs."""
     buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
-    extents = tiles.schedule.layer.extents
     found: dict[tuple[int, bool, bool, PerOperand], int] = {}
 
     def work(part: Slice, waits: PerOperand) -> int:
-        small = tiles.small(part)
-        reduction = [(part.ranges[DIMS.index(dim)], extents[dim]) for dim in REDUCTION_DIMS]
-        resumes = any(low > 0 for (low, _), _ in reduction)
-        goes_on = any(high < extent for (_, high), extent in reduction)
+        small, (resumes, goes_on) = tiles.small(part), tiles.sums(part)
         key = id(small), resumes, goes_on, waits
         if key not in found:
             timing = _timing(small, buffers, resumes, goes_on, parameters.most_requantisers)
@@ -110,7 +106,12 @@ def _timing(small: Schedule, buffers: PerOperand, resumes: bool, goes_on: bool, 
 
 
 def estimated_cycles(
-    schedule: Schedule, hardware: Hardware, residence: Residence = ALL_MOVED, *, ordered: bool = True
+    schedule: Schedule,
+    hardware: Hardware,
+    residence: Residence = ALL_MOVED,
+    *,
+    ordered: bool = True,
+    most: float = inf,
 ) -> float:
     """About what a schedule takes: its HWCs by their model, what the DMA moves for each tile by its bytes and runs.
 
@@ -119,6 +120,7 @@ def estimated_cycles(
     what is apart in the DRAM.
     ``residence`` : maps that stay, of which nothing is moved, and whether the first weights are there; they are only
     where they are in order.
+    ``most`` : where it takes more cycles than these without waits at the banks, they are left out.
 
     Raises `InputError` for what the cluster cannot run, as far as it is looked at.
     """
@@ -159,20 +161,28 @@ def estimated_cycles(
         """All cycles, and those in which HWCs compute."""
         loaded = computed = before = begins
         stored = computes = 0.0
-        for parts, each, load, store in zip(tiles.slices, works, loads.tolist(), stores.tolist(), strict=True):
-            busy = dict.fromkeys((part.hwc for part in parts), 0)
-            for part, work in zip(parts, each, strict=True):
-                busy[part.hwc] += work + START_CYCLES
+        busy = [_busy(tiles.slices[tile], each) for tile, each in zip(tiles.examples, works, strict=True)]
+        for kind, load, store in zip(tiles.kinds, loads.tolist(), stores.tolist(), strict=True):
             loaded = max(loaded, before) + load  # into the place of the tile before the last one
-            before, computed = computed, max(computed, loaded) + TILE_CYCLES + max(busy.values())
-            computes += TILE_CYCLES + max(busy.values())
+            before, computed = computed, max(computed, loaded) + TILE_CYCLES + busy[kind]
+            computes += TILE_CYCLES + busy[kind]
             stored = max(stored, computed) + store if store else stored
         return max(stored, computed), computes
 
     def moves(works: Works) -> float:
         return moved * _beside(*takes(works), float(loads.sum() + stores.sum()))
 
-    return takes(with_waits(_work_of(tiles, tiles.parameters), tiles, cluster, moves))[0]
+    work = _work_of(tiles, tiles.parameters)
+    at_least = takes(without_waits(work, tiles))[0]
+    return at_least if at_least > most else takes(with_waits(work, tiles, cluster, moves))[0]
+
+
+def _busy(parts: Sequence[Slice], works: Sequence[int]) -> int:
+    """About the cycles of a tile, whose HWCs take their slices one after the other."""
+    busy = dict.fromkeys((part.hwc for part in parts), 0)
+    for part, work in zip(parts, works, strict=True):
+        busy[part.hwc] += work + START_CYCLES
+    return max(busy.values())
 
 
 def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int, beat_bytes: int) -> float:

@@ -221,6 +221,7 @@ class _Writer:
         self._registers = _registers_of(tiles.parameters)
         self._configuration = Configuration(self._registers)
         self._where = schedule.layer.name
+        self._agreed: set[int] = set()  # shapes of slices
         self._waves = [self._waves_of(tile, apart=apart) for tile in range(len(tiles.slices))]
 
     @property
@@ -323,7 +324,7 @@ class _Writer:
         return [Phase(Queue.COMPUTE, first), Phase(Queue.COMPUTE, [*rest, join(used)])]
 
     def _wave(self, tile: int, wave: list[Slice]) -> Iterator[Command]:
-        wanted = {part.hwc: self._checked(self._tiles.registers(tile, part)) for part in wave}
+        wanted = {part.hwc: self._checked(tile, part) for part in wave}
         yield from self._configuration.shared(wanted)
         if self._leaders is not None:
             yield from self._leaders.before(wave)
@@ -331,8 +332,12 @@ class _Writer:
             yield from self._configuration.own(hwc, values)
             yield start(1 << hwc)
 
-    def _checked(self, values: dict[str, int]) -> dict[str, int]:
-        require_agreement(self._tiles.parameters, values, self._where)
+    def _checked(self, tile: int, part: Slice) -> dict[str, int]:
+        """The register values of a slice; of those of one shape only addresses differ that are checked together."""
+        values, shape = self._tiles.registers(tile, part), id(self._tiles.small(part))
+        known = shape in self._agreed
+        require_agreement(self._tiles.parameters, values, self._where, addresses_alone=known)
+        self._agreed.add(shape)
         require_constants(self._tiles.parameters, values, self._where)
         for register in self._registers:
             value = values[register.name]

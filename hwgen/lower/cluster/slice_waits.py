@@ -1,5 +1,6 @@
 """The cycles of a cluster's slices with what they wait at the banks of its memory."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,13 +20,13 @@ from hwgen.model.hwc.cycles import NO_WAITS
 from hwgen.model.nest.one_level import PerOperand, local_crossings
 from hwgen.model.nest.ranges import Nest
 
-__all__ = ["KEPT_SLICES", "WorkOf", "Works", "with_waits"]
+__all__ = ["KEPT_SLICES", "WorkOf", "Works", "with_waits", "without_waits"]
 
 WorkOf = Callable[[Slice, PerOperand], int]
 """The cycles of a slice whose accesses to I, W and O wait so long on average, in `hwgen.model.hwc.timing.state.PARTS`
 of a cycle."""
 Works = list[list[int]]
-"""Cycles of the slices of each tile."""
+"""Cycles of the slices of each kind of tile (`hwgen.lower.cluster.tiles.TileCommands.kinds`)."""
 ROUNDS = 4
 """How often the waits are played at most: the longer the HWCs take, the less they wait for each other."""
 ENOUGH = 1.01
@@ -34,32 +35,38 @@ KEPT_SLICES = 4096
 """Slices of which what follows from them alone is kept: schedules that differ around their tiles share them."""
 
 
+def without_waits(work: WorkOf, tiles: TileCommands) -> Works:
+    """The cycles of the slices of each kind of tile if no access waits."""
+    return [[work(part, NO_WAITS) for part in tiles.slices[tile]] for tile in tiles.examples]
+
+
 def with_waits(work: WorkOf, tiles: TileCommands, cluster: Cluster, moves: Callable[[Works], float]) -> Works:
-    """The cycles of the slices of each tile.
+    """The cycles of the slices of each kind of tile.
 
     ``moves`` : accesses of the DMA, each of a word or less, while HWCs compute, where slices take so long.
     """
-    waits = _Waits(tiles, cluster)
-    taken = [[work(part, NO_WAITS) for part in parts] for parts in tiles.slices]
+    waits, counts = _Waits(tiles, cluster), Counter(tiles.kinds)
+    kinds = [tiles.slices[tile] for tile in tiles.examples]
+
+    def longest(works: Works) -> int:
+        """The cycles of all tiles, one after the other."""
+        return sum(counts[kind] * max(each) for kind, each in enumerate(works))
+
+    taken = without_waits(work, tiles)
     found, moved = taken, moves(taken)
     for _ in range(ROUNDS):
-        rate = moved / max(1, _longest(taken))
+        rate = moved / max(1, longest(taken))
         found = [
-            [work(part, waited) for part, waited in zip(parts, waits.of(tile, taken[tile], rate), strict=True)]
-            for tile, parts in enumerate(tiles.slices)
+            [work(part, waited) for part, waited in zip(parts, waits.of(tile, each, rate), strict=True)]
+            for tile, parts, each in zip(tiles.examples, kinds, taken, strict=True)
         ]
-        if _longest(found) <= ENOUGH * _longest(taken):
+        if longest(found) <= ENOUGH * longest(taken):
             break
         taken = [
             [(one + other) // 2 for one, other in zip(before, after, strict=True)]
             for before, after in zip(taken, found, strict=True)
         ]
     return found
-
-
-def _longest(works: Works) -> int:
-    """The cycles of all tiles, one after the other."""
-    return sum(map(max, works))
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,9 @@ class TileCommands:
     -------
     schedule, placement : as they were given.
     slices : the slices of each tile.
+    kinds : of each tile the number of its kind. Tiles of a kind have slices of the same shapes, on the same HWCs, of
+        which the same go on with sums or leave them to others; they take the same cycles.
+    examples : a tile of each kind, the first.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class TileCommands:
     ) -> None:
         self.schedule, self.placement, self._settings = schedule, placement, settings
         self._layer, self._hwcs = schedule.layer, hwcs
+        self._reduction = [(dim, schedule.layer.extents[DIMS[dim]]) for dim in (C, K, L)]
         depth = placement.walk.depth
         over = [j for j, loop in enumerate(schedule.loops) if loop.over]
         self._between = schedule.loops[depth : max([depth, *(j + 1 for j in over)])]
@@ -92,9 +96,11 @@ class TileCommands:
         self._shapes: dict[Ranges, tuple[Layer, _Corner]] = {}
         self._schedules: dict[int, Schedule] = {}
         self._values: dict[int, dict[str, int]] = {}
-        for parts in self.slices:
-            for part in parts:
-                self._shape(part.ranges)
+        first: dict[object, int] = {}
+        firsts = [first.setdefault(self._kind(parts), tile) for tile, parts in enumerate(self.slices)]
+        self.examples = list(first.values())
+        numbers = {tile: number for number, tile in enumerate(self.examples)}
+        self.kinds = [numbers[tile] for tile in firsts]
         self._hardware = hardware
 
     @cached_property
@@ -111,13 +117,21 @@ class TileCommands:
             values |= self._group_distance(tile, shape)
         values |= self._weight_base(tile, part.ranges)
         values |= self._output_bases(tile, part.ranges)
-        reduction = [(part.ranges[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
+        resumes, goes_on = self.sums(part)
         values |= {
             "bias_base": record_bytes(self.schedule.requantisation) * part.ranges[M][0],
-            "first_part": int(all(low == 0 for (low, _), _ in reduction)),
-            "last_part": int(all(high == extent for (_, high), extent in reduction)),
+            "first_part": int(not resumes),
+            "last_part": int(not goes_on),
         }
         return values
+
+    def sums(self, part: Slice) -> tuple[bool, bool]:
+        """Whether a slice goes on with sums that others began, and whether it leaves them to others."""
+        resumes = goes_on = False
+        for dim, extent in self._reduction:
+            low, high = part.ranges[dim]
+            resumes, goes_on = resumes or low > 0, goes_on or high < extent
+        return resumes, goes_on
 
     def bases(self, tile: int, part: Slice) -> dict[ArrayName, int]:
         """The bytes of the shared memory at which a slice's operands begin."""
@@ -149,6 +163,10 @@ class TileCommands:
                 yield from inside(part, loops[1:], number * len(iterations) + i if loop.over else number)
 
         return inside(tile, self._between, 0)
+
+    def _kind(self, parts: list[Slice]) -> object:
+        """What tells the kind of a tile of these slices."""
+        return tuple((id(self._shape(part.ranges)[0]), part.hwc, *self.sums(part)) for part in parts)
 
     # --- small layers ---
 

@@ -10,7 +10,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
 from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
-from hwgen.arch.registers.relations import contradictions
+from hwgen.arch.registers.relations import contradictions, misplaced
 from hwgen.arch.requantisation import scaled_values, settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -115,9 +115,14 @@ def _window(layout: MemoryLayout) -> dict[str, int]:
     return {"write_base": base, "write_last": end - 1}
 
 
-def require_agreement(parameters: HwcParameters, values: Mapping[str, int], where: str) -> None:
-    """Raise `InputError` with the first of the settings that contradict each other."""
-    for found in contradictions(parameters, values):
+def require_agreement(
+    parameters: HwcParameters, values: Mapping[str, int], where: str, *, addresses_alone: bool = False
+) -> None:
+    """Raise `InputError` with the first of the settings that contradict each other.
+
+    ``addresses_alone`` : the others were looked at before.
+    """
+    for found in (misplaced if addresses_alone else contradictions)(parameters, values):
         raise InputError(f"{where}: settings: {found}")
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from math import log2
+from math import inf, log2
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -132,8 +132,8 @@ def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware, beside: int) ->
     judge = judge_of(hardware, timed=True, ordered=True)
     lanes = (hardware.cluster or Cluster()).hwcs * hardware.shape.product
 
-    def estimate(schedule: Schedule) -> float:
-        cycles = estimated_cycles(schedule, hardware)
+    def estimate(schedule: Schedule, *, most: float = inf) -> float:
+        cycles = estimated_cycles(schedule, hardware, most=most)
         return cycles + left_after(schedule, cycles, beside)
 
     def timed(schedule: Schedule) -> float:

@@ -4,6 +4,7 @@ loaded beside the layer before it."""
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from hwgen.arch.bus import beat_bytes
 from hwgen.arch.dram import Dram
@@ -62,8 +63,9 @@ class KeptSchedules:
                 program = program_on(schedule, self._hardware, ordered=True, residence=residence)
                 return cluster_cycles(program, self._timing).total + self._early(schedule, residence, idle)
 
-            def estimate(schedule: Schedule) -> float:
-                return estimated_cycles(schedule, self._hardware, residence) + self._early(schedule, residence, idle)
+            def estimate(schedule: Schedule, *, most: float = inf) -> float:
+                cycles = estimated_cycles(schedule, self._hardware, residence, most=most)
+                return cycles + self._early(schedule, residence, idle)
 
             self._known[key] = search_with_kept_maps(
                 layer, self._hardware, residence, timed=timed, estimate=estimate, found=found, laid_out=laid_out

@@ -18,6 +18,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.cluster_counts import tcdm_bytes
 from hwgen.search.cluster.neighbours import Neighbours, Place
+from hwgen.search.cluster.promising_nests import Estimate
 
 __all__ = ["SHORT", "Arrived", "Descent"]
 
@@ -54,7 +55,7 @@ class Descent:
         self,
         neighbours: Neighbours,
         fits: Callable[[Schedule], bool],
-        estimate: Callable[[Schedule], float],
+        estimate: Estimate,
         cycles: Callable[[Schedule], float],
         bound: float,
     ) -> None:
@@ -77,9 +78,10 @@ class Descent:
             found += beside
         return found[1:]
 
-    def _new(self, place: Place, kind: Callable[[Place], Iterator[Place]]) -> Iterator[tuple[Place, float]]:
-        """Neighbours that were not looked at yet, with their estimates."""
-        for one in kind(place):
+    def _new(self, at: Arrived, kind: Callable[[Place], Iterator[Place]]) -> Iterator[tuple[Place, float]]:
+        """Neighbours that were not looked at yet and are not clearly slower, with their estimates."""
+        most = (at.cycles + max(BESIDE, BESIDE_PART * at.cycles)) * at.estimate / at.cycles
+        for one in kind(at.place):
             if self._left <= 0:
                 return
             if one.schedule.nest in self._known:
@@ -88,7 +90,9 @@ class Descent:
             try:
                 if tcdm_bytes(one.schedule) <= self._most_bytes and self._fits(one.schedule):
                     self._left -= 1
-                    yield one, self._estimate(one.schedule)
+                    estimate = self._estimate(one.schedule, most=most)
+                    if estimate <= most:
+                        yield one, estimate
             except InputError:
                 continue
 
@@ -98,10 +102,9 @@ class Descent:
         goes_on = True
         while goes_on:
             beside = []
-            for place, estimate in self._new(at.place, kind):
-                if estimate * at.cycles / at.estimate <= at.cycles + max(BESIDE, BESIDE_PART * at.cycles):
-                    one = self._arrive(place, estimate)
-                    beside += [] if one is None else [one]
+            for place, estimate in self._new(at, kind):
+                one = self._arrive(place, estimate)
+                beside += [] if one is None else [one]
             found += beside
             best = min([at, *beside], key=lambda one: one.cycles)
             at, goes_on = best, best is not at

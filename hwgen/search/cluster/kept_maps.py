@@ -9,7 +9,7 @@ goes on (`hwgen.search.cluster.descent`). Of those near the fewest cycles that o
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -59,7 +59,7 @@ def search_with_kept_maps(
     hardware: Hardware,
     residence: Residence,
     *,
-    timed: Estimate,
+    timed: Callable[[Schedule], float],
     estimate: Estimate,
     found: Schedule | None = None,
     laid_out: bool = False,
@@ -108,7 +108,7 @@ def _moved(schedule: Schedule, residence: Residence) -> int:
 
 
 def _beside(
-    cycles: float, schedule: Schedule, hardware: Hardware, timed: Estimate, estimate: Estimate
+    cycles: float, schedule: Schedule, hardware: Hardware, timed: Callable[[Schedule], float], estimate: Estimate
 ) -> list[tuple[float, Schedule]]:
     """What a descent from a schedule comes by, with its cycles."""
     place = Place.of(schedule)

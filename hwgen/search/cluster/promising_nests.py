@@ -7,6 +7,7 @@ one now and then; that of fewest bytes between HWCs and TCDM only where its like
 
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
+from typing import Protocol
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -18,9 +19,18 @@ from hwgen.search.cluster.spreading import Spread
 
 __all__ = ["Estimate", "PromisingNests"]
 
-Estimate = Callable[[Schedule], float]
-"""About the cycles of a schedule; raises `InputError` where the hardware cannot run it."""
 
+class Estimate(Protocol):
+    """About the cycles of a schedule; raises `InputError` where the hardware cannot run it.
+
+    ``most`` : cycles above which it may be any number between them and what is asked for, in less time.
+    """
+
+    def __call__(self, schedule: Schedule, /, *, most: float = inf) -> float: ...
+
+
+HOPELESS = 1.3
+"""The factor by which a nest's cycles exceed the fewest where it is never timed, however much estimates miss."""
 NEAR = 0.01
 """The part by which the cycles of a nest may exceed the fewest for one of fewer bytes to be looked at, too."""
 FASTER = 0.001
@@ -80,7 +90,7 @@ class PromisingNests:
                 return None
             self._known.add(best[0].nest)
             try:
-                cycles = self._estimate(best[0])
+                cycles = self._estimate(best[0], most=HOPELESS * self.least)
             except InputError:
                 return None
             self.least = min(self.least, cycles)

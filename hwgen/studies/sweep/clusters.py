@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cosim.cluster.results import cosimulate_clusters
@@ -80,10 +81,7 @@ def plan_on_cluster(layer: Layer, configuration: ClusterConfiguration) -> dict[s
     if configuration.slack is None:
         found = search_cluster(layer, hardware, judge=runs)
     elif configuration.slack == ANY_TRAFFIC:
-
-        def estimate(schedule: Schedule) -> float:
-            return estimated_cycles(schedule, hardware, ordered=False)
-
+        estimate = partial(estimated_cycles, hardware=hardware, ordered=False)
         found = search_least_cycles(layer, hardware, timed=timed, estimate=estimate)
     else:
         found = search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=configuration.slack, ends=True)

@@ -1,5 +1,8 @@
 """The descent among neighbours: as far as it goes, and no farther than something can be won."""
 
+from functools import partial
+from math import inf
+
 import pytest
 
 from hwgen.ir.schedule import Loop, Schedule
@@ -27,7 +30,7 @@ def test_what_can_be_won_bounds_it(above: float, looked_at: int) -> None:
     """One neighbour is looked at for each 0.8 % above the bound."""
     asked: list[Schedule] = []
 
-    def estimate(schedule: Schedule) -> float:
+    def estimate(schedule: Schedule, *, most: float = inf) -> float:
         asked.append(schedule)
         return 1e9
 
@@ -47,8 +50,7 @@ def test_a_short_program() -> None:
     )  # fmt: skip
     whole = whole.model_copy(update={"nest": (*loops.items(), *whole.nest[4:])})
 
-    def estimate(schedule: Schedule) -> float:
-        return estimated_cycles(schedule, SMALL, ordered=False)
+    estimate = partial(estimated_cycles, hardware=SMALL, ordered=False)
 
     def cycles(schedule: Schedule) -> float:
         return cycles_of(schedule, SMALL)
@@ -64,7 +66,7 @@ def test_ports_are_not_much_busier() -> None:
     """Tiles of fewer outputs read their operands more often: of what a third more bytes moves nothing is timed."""
     asked: list[Schedule] = []
 
-    def estimate(schedule: Schedule) -> float:
+    def estimate(schedule: Schedule, *, most: float = inf) -> float:
         asked.append(schedule)
         return 1e9
 

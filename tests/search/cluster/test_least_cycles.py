@@ -1,6 +1,7 @@
 """Schedules of fewest cycles on a cluster: against brute force, against the bound, against those of few bytes."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import permutations, product
 from math import ceil
 from random import Random
@@ -41,7 +42,7 @@ def search(layer: Layer, hardware: Hardware) -> ClusterResult:
         layer,
         hardware,
         timed=judge_of(hardware, timed=True),
-        estimate=lambda schedule: estimated_cycles(schedule, hardware, ordered=False),
+        estimate=partial(estimated_cycles, hardware=hardware, ordered=False),
     )
 
 

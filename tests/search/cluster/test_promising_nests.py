@@ -1,6 +1,7 @@
 """Nests that are worth an estimate: the fastest of all of them is there, and many of the others are not."""
 
 from itertools import product
+from math import inf
 from random import Random
 
 import pytest
@@ -54,9 +55,9 @@ def test_the_fastest_is_among_them(seed: int) -> None:
     )  # fmt: skip
     asked: list[Schedule] = []
 
-    def estimate(schedule: Schedule) -> float:
+    def estimate(schedule: Schedule, *, most: float = inf) -> float:
         asked.append(schedule)
-        return estimated_cycles(schedule, HARDWARE)
+        return estimated_cycles(schedule, HARDWARE, most=most)
 
     nests = PromisingNests(layer, HARDWARE, Bits(), estimate, lambda _: True)
     few = [one for tile in tiles(layer) for one in nests.of(*tile)]
@@ -83,6 +84,6 @@ def test_what_does_not_fit_is_asked_for_without_partial_sums_that_leave() -> Non
         asked.append(schedule)
         return False
 
-    nests = PromisingNests(layer, HARDWARE, Bits(), lambda _: 1.0, fits)
+    nests = PromisingNests(layer, HARDWARE, Bits(), lambda _, *, most=inf: 1.0, fits)
     assert list(nests.of(*tiles(layer)[0])) == []
     assert len(asked) == 2 * len(memories_for(HARDWARE))
