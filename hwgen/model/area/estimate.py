@@ -40,6 +40,7 @@ __all__ = [
     "coefficients",
     "estimated_area",
     "estimated_around",
+    "estimated_cluster",
     "estimated_dma",
     "estimated_hwc",
     "estimated_vector_unit",
