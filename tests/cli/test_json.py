@@ -85,6 +85,7 @@ TAKEN = {
     "cosim": ("cosim {}", (*SETS, *SCHEDULES, *SOLUTION)),
     "generate": ("generate {} -o out", (*SETS, *SCHEDULES, *SOLUTION)),
     "run": ("run {} --seed 1 -o out", QUANTISED),
+    "build": ("build {} --simulate -o out", QUANTISED),
     "choose": ("choose {} --minutes 0.001 -o out", SETS),
     "sweep": ("sweep {} --buffer 512 --lanes x4 --no-sim -j 1 -o out", SETS),
     "report": ("report {} -o page", ()),

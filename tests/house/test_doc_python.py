@@ -15,7 +15,7 @@ from tests.readers.integers.models import small
 from tests.studies.engine.inline import open_inline
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
-SIMULATING = ("hwgen.cosim(", "hwgen.run(", "hwgen.synth(")
+SIMULATING = ("hwgen.build(", "hwgen.cosim(", "hwgen.run(", "hwgen.synth(")
 """What takes the time of a build, or of a synthesis: `make nightly` runs it."""
 LINES = 10
 """Lines of the first example, at most: as many as ZigZag's."""

@@ -86,6 +86,7 @@ COMMANDS = {
         Entry("import-mapping", "import_mapping", INSPECT),
         Entry("sets", "builtin", INSPECT),
         Entry("hardware", "builtin", INSPECT),
+        Entry("build", "build", HARDWARE),
         Entry("synth", "synth", HARDWARE),
         Entry("design", "design", HARDWARE),
         Entry("calibrate", "calibrate", HARDWARE),

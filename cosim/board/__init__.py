@@ -1,0 +1,1 @@
+"""Designs for a board, simulated whole, with the host program at the other end of the serial line."""
