@@ -226,11 +226,11 @@ class BuildRequest:
         }
         placed: Bitstream | None = None
         if not self.simulate and not _hopeless(use, board.fpga):
-            placed = _placed(files, board, clock)
+            placed = _placed(files, board, clock, self.output)
             use = Use(placed.area.lut4_equivalents, placed.area.block_rams, placed.area.dsps, estimated=False)
         limit, fits = _limit(self.board, use, board.fpga, clock, placed)
         if placed is not None and placed.content is not None and limit is None:
-            files[BITSTREAM] = placed.content
+            files |= {BITSTREAM: placed.content, "nextpnr.log": placed.log}
         stale = write_generated(self.output, (), files)
         if stale:
             note(f"{self.output}: removed {len(stale)} files of an earlier run, such as {stale[0]}")
@@ -426,16 +426,14 @@ def _limit(name: str, use: Use, fpga: Fpga, clock: BoardClock, placed: Bitstream
         return f"{name} is too small: it takes {'; '.join(short)}", False
     if placed is None:
         return None, True
-    if placed.refused is not None:
-        return f"{name}: {placed.refused}", False
     if placed.clock_mhz is not None and placed.clock_mhz < clock.mhz:
         return f"{name}: the design reaches {placed.clock_mhz:.1f} MHz, {clock.mhz:g} MHz are wanted (--mhz)", True
     return None, True
 
 
-def _placed(files: Mapping[str, str | bytes], board: Board, clock: BoardClock) -> Bitstream:
+def _placed(files: Mapping[str, str | bytes], board: Board, clock: BoardClock, folder: Path) -> Bitstream:
     verilog = f"{files['top.v']!s}{files['board.v']!s}"
-    return make_bitstream(verilog, str(files["board.lpf"]), board, clock.mhz, tell=note)
+    return make_bitstream(verilog, str(files["board.lpf"]), board, clock.mhz, failed=folder, tell=note)
 
 
 def _simulated(folder: Path, planned: _Planned, files: Mapping[str, str | bytes]) -> list[BoardRun]:

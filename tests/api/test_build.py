@@ -17,6 +17,7 @@ from hwgen.api import building
 from hwgen.api.building import WORKING_BOARDS, Built, Use
 from hwgen.arch.boards import BOARDS, Fpga
 from hwgen.export.board import run as host
+from hwgen.ir.hardware import save_hardware
 from tests.cli.command_line import Run, refused
 from tests.cli.json_keys import undocumented
 from tests.readers.integers.models import Draft, small
@@ -48,7 +49,8 @@ def two_programs(path: Path) -> Path:
 class Design:
     """A design that was built and simulated, with what it was made of."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **cluster: Any) -> None:
+        hardware = {**HARDWARE, "cluster": {**HARDWARE["cluster"], **cluster}}
         model = two_programs(folder / "two.onnx")
         images = np.random.default_rng(5).normal(size=(2, 2, 6, 7)).astype(np.float32) * 4
         taken: list[Any] = []
@@ -60,7 +62,7 @@ class Design:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(building, "simulate_board", watched)
-            self.built = hwgen.build(model, folder=folder / "out", hardware=HARDWARE, inputs=images, simulate=True)
+            self.built = hwgen.build(model, folder=folder / "out", hardware=hardware, inputs=images, simulate=True)
         (self.folder, self.parameters, self.programs), _ = taken[0]
         self.facts = json.loads((self.folder / "board.json").read_text(encoding="utf-8"))
 
@@ -86,6 +88,28 @@ def test_the_design_answers_the_host_program_with_the_reference(design: Design) 
         assert one["dram"]["predicted"] == one["dram"]["measured"]
         assert all(one["dram"]["measured"][stream]["bytes"] > 0 for stream in ("load", "program", "store"))
         assert abs(one["cycles"]["measured"] - one["cycles"]["predicted"]) <= 0.08 * one["cycles"]["measured"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("cluster", [{"axi_bits": 32}, {"axi_bits": 128}, {"hwcs": 2, "vector": True}], ids=str)
+def test_other_clusters(cluster: dict[str, Any], tmp_path: Path) -> None:
+    built = Design(tmp_path, **cluster).built
+    assert (built.passed, built.failures) == (True, ())
+    assert len(built.runs) == (2 if "vector" in cluster else 4)
+
+
+@pytest.mark.nightly
+def test_a_design_becomes_a_bitstream(run: Run, tmp_path: Path) -> None:
+    """The tiny cluster, placed and routed: all of its modules are taken by the tools, and its clock is known."""
+    model = two_programs(tmp_path / "two.onnx")
+    save_hardware(hwgen.hardware(HARDWARE), tmp_path / "tiny.yaml")
+    answer = run("build", model, "--hardware", tmp_path / "tiny.yaml", "-o", tmp_path / "out", "--json")
+    found = answer.json
+    assert (answer.status, found["fits"], found["estimated"], found["limit"]) == (0, True, False, None)
+    assert found["clock_mhz"] >= found["wanted_mhz"] == 25
+    content = (tmp_path / "out" / found["bitstream"]).read_bytes()
+    assert b"LFE5U-85F" in content[:200]
+    assert len(content) > 100_000
 
 
 def test_the_files_are_there_and_say_what_they_hold(design: Design) -> None:

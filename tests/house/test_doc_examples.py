@@ -21,7 +21,7 @@ PAGES = ["semantics/nest.md", "semantics/counts.md", "semantics/memory-levels.md
 STARTS = ["explore.md", "run-network.md", "soc.md", "reproduce.md"]
 """The ways in, which are followed whole in `make nightly`; of the first two what is quick in every run."""
 QUICK = ("layers", "network", "schedule", "predict", "depth-first")
-EVERY = (*QUICK, "cosim", "generate", "run", "paper")
+EVERY = (*QUICK, "build", "cosim", "generate", "run", "paper")
 TIMES = ("seconds", "Mcycles/s")
 """Columns of the tables that differ from run to run."""
 

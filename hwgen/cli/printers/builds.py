@@ -11,16 +11,21 @@ __all__ = ["print_built"]
 
 def print_built(found: Built) -> None:
     """Print what the design takes, what was simulated, and what to do with it."""
-    about = ", estimated" if found.use.estimated else ""
-    clock = "" if found.clock_mhz is None else round(found.clock_mhz, 1)
-    print_table(
-        f"{found.network} on {found.board}",
-        ["hardware", f"LUT4{about}", f"block RAMs{about}", "of these the memory", f"multipliers{about}",
-         "memory bytes", "MHz reached", "MHz", "cycles predicted", "fits"],
-        [[found.hardware, found.use.luts, found.use.block_rams, found.memory_rams, found.use.dsps,
-          found.memory_bytes, clock, found.wanted_mhz, found.cycles, found.fits]],
-        wide=["memory bytes", f"multipliers{about}", "of these the memory"],
-    )  # fmt: skip
+    use, about = found.use, ", estimated" if found.use.estimated else ""
+    shown: dict[str, object] = {
+        "hardware": found.hardware,
+        f"LUT4{about}": use.luts,
+        f"block RAMs{about}": use.block_rams,
+        "of these the memory": found.memory_rams,
+        f"multipliers{about}": use.dsps,
+        "memory bytes": found.memory_bytes,
+        **({} if found.clock_mhz is None else {"MHz reached": round(found.clock_mhz, 1)}),
+        "MHz": found.wanted_mhz,
+        "cycles predicted": found.cycles,
+        "fits": found.fits,
+    }
+    wide = ["memory bytes", f"multipliers{about}", "of these the memory"]
+    print_table(f"{found.network} on {found.board}", [*shown], [[*shown.values()]], wide=wide)
     if found.runs:
         print_table(
             "Simulated, with the host program at the serial line",
