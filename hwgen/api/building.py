@@ -180,6 +180,7 @@ class _Planned:
     system: NetworkSystem
     parameters: BoardParameters
     programs: tuple[BoardProgram, ...]
+    images: int
 
     @property
     def plan(self) -> ClusterPlan:
@@ -222,7 +223,7 @@ class BuildRequest:
             "board.v": board_verilog(planned.parameters),
             "top.v": top_verilog(pins, clock),
             "board.lpf": constraints(board, pins),
-            **host_files(planned.parameters, planned.programs, weights, facts, clock.baud),
+            **host_files(planned.parameters, planned.programs, weights, facts, count=planned.images, baud=clock.baud),
         }
         placed: Bitstream | None = None
         if not self.simulate and not _hopeless(use, board.fpga):
@@ -360,9 +361,8 @@ def _planned(model: Path, graph: Graph, tensors: Sequence[Arrays], machine: Hard
         programs.append(BoardProgram(own, system.program(number, 0), *maps, round(times.total)))
     if len(programs) > 1:
         remark(f"{name}: {len(programs)} programs: what software does between them is done now, for these images")
-    return _Planned(
-        name, graph, system, BoardParameters.of(plan.stretches[0].program.hardware, system.size), tuple(programs)
-    )
+    parameters = BoardParameters.of(plan.stretches[0].program.hardware, system.size)
+    return _Planned(name, graph, system, parameters, tuple(programs), len(tensors))
 
 
 def _maps(
@@ -437,7 +437,7 @@ def _placed(files: Mapping[str, str | bytes], board: Board, clock: BoardClock, f
 
 
 def _simulated(folder: Path, planned: _Planned, files: Mapping[str, str | bytes]) -> list[BoardRun]:
-    count = len(planned.programs[0].outputs[0].contents)
+    count = planned.images
     cycles = line_cycles(files) + count * sum(one.cycles for one in planned.programs)
     note(f"verilator: about {cycles:,} cycles, byte by byte over the serial line")
     with steps(count * len(planned.programs), "simulating") as step:

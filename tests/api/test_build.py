@@ -20,6 +20,7 @@ from hwgen.export.board import run as host
 from hwgen.ir.hardware import save_hardware
 from tests.cli.command_line import Run, refused
 from tests.cli.json_keys import undocumented
+from tests.random.quantised import quantised_model, random_model
 from tests.readers.integers.models import Draft, small
 
 HARDWARE: dict[str, Any] = {
@@ -96,6 +97,21 @@ def test_other_clusters(cluster: dict[str, Any], tmp_path: Path) -> None:
     built = Design(tmp_path, **cluster).built
     assert (built.passed, built.failures) == (True, ())
     assert len(built.runs) == (2 if "vector" in cluster else 4)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks(seed: int, tmp_path: Path) -> None:
+    """With a vector unit, every other one with maps that stay in the TCDM; one to three programs."""
+    rng = np.random.default_rng(seed)
+    quantised_model(rng, random_model(rng), tmp_path / "random.onnx")
+    roomy = {**HARDWARE, "budget": 1536, "buffers": {"I": 512, "W": 256, "O": 768}}
+    roomy["cluster"] = {"hwcs": 1, "tcdm": 32768, "banks": 4, "axi_bits": 64, "vector": True}
+    built = hwgen.build(
+        tmp_path / "random.onnx", folder=tmp_path / "out", hardware=roomy, seed=seed, resident=seed % 2 == 1,
+        simulate=True,
+    )  # fmt: skip
+    assert (built.passed, built.failures) == (True, ())
 
 
 @pytest.mark.nightly

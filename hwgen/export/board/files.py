@@ -70,11 +70,13 @@ def host_files(
     programs: Sequence[BoardProgram],
     weights: bytes,
     facts: Mapping[str, object],
+    *,
+    count: int,
     baud: float,
 ) -> dict[str, str | bytes]:
     """The host program, its document and the bytes that it loads and compares, by name.
 
-    ``facts`` : what else the document says: network, board, clock.
+    ``facts`` : what else the document says: network, board, clock. ``count`` : of the images.
     """
     files: dict[str, str | bytes] = {HOST: (Path(__file__).with_name(HOST)).read_text(encoding="utf-8")}
     load = [("weights", Region(0, len(weights)), weights)]
@@ -82,7 +84,6 @@ def host_files(
         words = one.program.words.astype("<u4").tobytes()
         load.append((one.name, Region(one.program.address, len(words)), words))
     files |= {f"data/{name}.load.bin": content for name, _, content in load}
-    count = len(programs[0].outputs[0].contents)
     images = []
     for image in range(count):
         entries = []
