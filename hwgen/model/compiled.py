@@ -23,6 +23,8 @@ from typing import Any
 import numba.core.caching
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
@@ -164,9 +166,48 @@ def _writable() -> Path:
 
 _PLACES.append(_OwnFolder)
 
-_FOR_KERNELS_ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+class _Linked(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is only linked into kernels: of itself it is neither optimised nor assembled, since each kernel is.
+
+    It is never called, so that it has no address, and no environment to set there.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """No address."""
+        return 0
+
+    @property
+    def codegen(self) -> "_Linked":
+        """What is told the environment of a function that is ready."""
+        return self
+
+    def set_env(self, name: str, environment: object) -> None:
+        """Not needed."""
+
+
+class _CompilerOfParts(Compiler):  # type: ignore[misc]
+    """Compiles a function as code to link."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function."""
+        self.state.library = _Linked(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+_FOR_KERNELS_ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _CompilerOfParts}
 inner = njit(**_FOR_KERNELS_ALONE)
-"""Decorator of a function that only kernels call: without entries for Python and C it compiles a fifth faster."""
+"""Decorator of a function that only kernels call: it has no entries for Python and C and no machine code of its own.
+
+Kernels with many such functions compile in two thirds of the time."""
 inner_unchecked = njit(error_model="numpy", **_FOR_KERNELS_ALONE)
 """The same for divisors that are never 0: divisions are not checked."""
 borrowing = njit(cache=True, _nrt=False)

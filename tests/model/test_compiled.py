@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from hwgen.model.compiled import borrowing, digest
+from hwgen.model.compiled import borrowing, digest, inner, njit
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """
@@ -214,6 +214,27 @@ def test_a_function_that_borrows_arrays_makes_none() -> None:
     assert _sum(values) == 10
     with pytest.raises(NumbaError, match="Only accept returning of array passed"):
         _made(values)
+
+
+def test_a_part_of_a_kernel_has_no_machine_code_of_its_own() -> None:
+    """What it raises is raised by the kernel."""
+    assert _whole(4) == 2
+    with pytest.raises(ValueError, match="an odd number"):
+        _whole(5)
+    (compiled,) = _half.overloads.values()
+    assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
+
+
+@inner
+def _half(value):  # type: ignore[no-untyped-def]
+    if value % 2:
+        raise ValueError("an odd number")
+    return value // 2
+
+
+@njit
+def _whole(value):  # type: ignore[no-untyped-def]
+    return _half(value)
 
 
 @borrowing

@@ -101,7 +101,7 @@ def test_choosing_by_mm2(
         return 1_000_000
 
     monkeypatch.setattr(workload.QuantisedModel, "run_on", ran)
-    found = hwgen.choose(model, mm2=20, liberty=library)
+    found = hwgen.choose(model, mm2=20, liberty=library, minutes=60)
     assert found.best is not None
     assert found.best.mm2 is not None
     assert found.in_cells is not None
@@ -111,7 +111,7 @@ def test_choosing_by_mm2(
     assert "mm2" in found.front.summary()
     assert undocumented("choose", found.to_dict()) == []
     tight = found.best.mm2 * 1.1
-    command = ("choose", model, "--mm2", tight, "--liberty", library, "-o", tmp_path / "chosen")
+    command = ("choose", model, "--mm2", tight, "--liberty", library, "--minutes", 60, "-o", tmp_path / "chosen")
     answer = run(*command)
     assert answer.status == 1
     assert f"NOT as asked: --mm2: {tight:g} at most, mapped" in answer.out
