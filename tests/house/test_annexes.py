@@ -11,6 +11,8 @@ import hwgen
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import save_hardware
+from hwgen.ir.schedule import save_schedule
+from tests.cli.test_cosim import small
 
 ANNEXES = {"papers": ["paper"], "studies": ["sweep", "report", "regress", "regress-stacks", "regress-ways"]}
 """Rooms that may be missing, with commands that are in them."""
@@ -61,6 +63,9 @@ def test_hwgen_works_without_studies_and_papers(rooms: Path, tmp_path: Path) -> 
     table, found, made, scaled = (tmp_path / name for name in ("set.yaml", "found", "made", "scaled.yaml"))
     machine = load_hardware(named_file("hardware", "m4c4_1KiB")).model_copy(update={"requantisation": "scaled"})
     save_hardware(machine, scaled)
+    save_schedule(
+        small(), tmp_path / "one" / "small.yaml"
+    )  # whose HWC, as that of the network, other tests simulate too
     table.write_text(
         "format: 1\nkind: layer_list\nnetwork: small\nlayers:\n- {name: a, op: conv, input_channels: 4, "
         "output_channels: 4, input_height: 6, input_width: 6, output_height: 4, output_width: 4, kernel: [3, 3]}\n"
@@ -70,7 +75,7 @@ def test_hwgen_works_without_studies_and_papers(rooms: Path, tmp_path: Path) -> 
         ("predict", found / "a.yaml"),
         ("generate", found / "a.yaml", "-o", made),
         ("generate", MODEL, "--hardware", "cluster_64_vector", "-o", made / "network"),
-        ("cosim", found / "a.yaml"),
+        ("cosim", tmp_path / "one" / "small.yaml"),
         ("run", MODEL, "--hardware", scaled, "--seed", "1", "-o", tmp_path / "ran"),
         ("--help",),
     ]

@@ -21,6 +21,7 @@ from hwgen.tools.toolchain import ToolError
 from tests.synthesis.few_cells import write_library, write_macro
 from tests.synthesis.test_ecp5 import DESIGN
 
+CLUSTER = {"name": "two", "lanes": {"m": 2, "c": 2}, "budget": 512, "cluster": {"hwcs": 2, "tcdm": 8192}}
 INVERTER_NS, NAND_NS, FLIP_FLOP_NS, SETUP_NS = 0.014, 0.038, 0.104, 0.009
 
 
@@ -78,26 +79,26 @@ def mapped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
 
 def test_a_cluster_is_its_hwcs_and_what_is_around(mapped: list[Any], tmp_path: Path) -> None:
-    machine = hwgen.hardware("cluster_64")
+    machine = hwgen.hardware(CLUSTER)
     hwc = hwc_of(machine)
     cells = read_cells([write_library(tmp_path)])
     made = silicon(cluster_of(machine, hwc), cells)
     assert mapped == [("hwc", None, None), ("cluster", ("hwc",), "tcdm.bank_")]
-    assert made.blocks == {"4 HWCs": CellArea(12, 8, 4, 2.0), "dma": CellArea(2, 1, 0, 0.25)}
+    assert made.blocks == {"2 HWCs": CellArea(6, 4, 2, 1.0), "dma": CellArea(2, 1, 0, 0.25)}
     assert made.memories == (
-        MemoryUse("tcdm.bank_*", 4, 300, 32, "left out"), MemoryUse("input.bank_*", 8, 8, 8, "flip-flops"),
+        MemoryUse("tcdm.bank_*", 4, 300, 32, "left out"), MemoryUse("input.bank_*", 4, 8, 8, "flip-flops"),
     )  # fmt: skip
     assert made.clock_mhz == 250
     assert made.left_out[0].startswith("memory tcdm.bank_*: 4 of 300 words of 32 bits, 38,400 bits: an SRAM's")
-    assert made.document()["power"] == {"leakage_mw": 2.25, "energy_per_mac_pj": None}
+    assert made.document()["power"] == {"leakage_mw": 1.25, "energy_per_mac_pj": None}
 
 
 def test_macros_of_the_library_are_the_shared_memory(mapped: list[Any], tmp_path: Path) -> None:
-    machine = hwgen.hardware("cluster_64")
+    machine = hwgen.hardware(CLUSTER)
     made = silicon(cluster_of(machine, hwc_of(machine)), read_cells([write_library(tmp_path), write_macro(tmp_path)]))
     # 300 words are two of 256, 32 bits are two of 16: four macros a bank.
     assert made.memories[0] == MemoryUse("tcdm.bank_*", 4, 300, 32, "macros", "RAM_256x16", 16, 80_000)
-    assert made.area_um2 == 14 + 80_000
+    assert made.area_um2 == 8 + 80_000
     assert not any(line.startswith("memory") for line in made.left_out)
 
 

@@ -97,7 +97,8 @@ def test_programs_on_a_cluster(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_images_run_on_several_clusters_at_the_same_time(run: Run, tmp_path: Path) -> None:
-    model, whole = mixed(tmp_path / "mixed.onnx"), saved(tmp_path, requantisation="scaled", cluster=CLUSTER)
+    single = CLUSTER.model_copy(update={"hwcs": 1})
+    model, whole = mixed(tmp_path / "mixed.onnx"), saved(tmp_path, requantisation="scaled", cluster=single)
     for number in range(2):
         image = np.random.default_rng(number).normal(size=(2, 2, 6, 5)).astype(np.float32)
         np.save(tmp_path / f"{number}.npy", image[: 1 + number])

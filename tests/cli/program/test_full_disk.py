@@ -32,8 +32,6 @@ COMMANDS = {
 }
 """Commands, and the pages that are free when they begin."""
 
-pytestmark = pytest.mark.usefixtures("kernels_of_plans")
-
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:

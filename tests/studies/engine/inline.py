@@ -35,7 +35,7 @@ class _Inline:
                 record = {"status": "failed", "reason": str(error)}
             except OSError as error:
                 record = {"status": "failed", "reason": f"{error.filename}: {error.strerror}"}
-            yield step, record
+            yield step, record | {"title": step.title}
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from hwgen.studies.regress.published_nests import PRINTED, hwce
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_room
 from tests.cli.command_line import Run, refused
+from tests.studies.engine.inline import open_inline
 
 pytestmark = pytest.mark.usefixtures("kernels_of_plans")
 
@@ -62,7 +63,9 @@ def layers_of(path: Path) -> tuple[Layer, ...]:
 
 
 @pytest.mark.parametrize("kinds", [["shared"], pytest.param(["per-layer", "shared"], marks=pytest.mark.nightly)])
-def test_what_is_done_is_not_done_again(run: Run, small: Path, tmp_path: Path, kinds: list[str]) -> None:
+def test_what_is_done_is_not_done_again(
+    run: Run, small: Path, tmp_path: Path, kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = [f"--{kind}" for kind in kinds]
     command = ("regress", small, *options, "-j", 2, "-o", tmp_path / "out", "--json")
     answer = run(*command)
@@ -89,7 +92,8 @@ def test_what_is_done_is_not_done_again(run: Run, small: Path, tmp_path: Path, k
     again = run(*command)
     assert (again.status, again.json["simulated"], again.err) == (0, 0, "")
     assert {row["key"]: row for row in again.json["results"]} == {row["key"]: row for row in first["results"]}
-    # Another seed is another run.
+    # Another seed is another run, here without processes of its own.
+    monkeypatch.setattr("hwgen.studies.engine.work.open_farm", open_inline)
     assert run(*command[:2], options[0], "-o", tmp_path / "out", "--json", "--seed", 1).json["simulated"] == 2
 
 
@@ -203,8 +207,8 @@ def test_few_cycles_are_built_for_as_they_run(small: Path, tmp_path: Path, monke
     built: list[str] = []
     for name, simulator in SIMULATORS.items():
         monkeypatch.setattr(type(simulator), "build", lambda *_, name=name: built.append(name))
-    rows = rows_of(make_plan(layers_of(small), Configuration("hwce", 1024), tmp_path))
-    assert build_rows(rows[:1]) == {}
+    rows = rows_of(make_plan(layers_of(small)[:1], Configuration("hwce", 1024), tmp_path))
+    assert build_rows(rows) == {}
     assert built == ["verilator"]
 
 

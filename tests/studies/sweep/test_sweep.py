@@ -263,7 +263,9 @@ def command(*arguments: object) -> Answer:
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
-def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("inline")
+def test_a_sweep_of_the_model_alone(run: Run, layer_set: Path, tmp_path: Path) -> None:
+    """A worker does the steps of the first, those of another size are done here."""
     out = tmp_path / "out"
     wanted = ("sweep", layer_set, "--buffers", "512,1KiB", "--per-layer", "--hwce", "--no-sim", "-j", 1, "-o", out,
               "--objective", "traffic", "--lanes", "x16")  # fmt: skip
@@ -286,7 +288,7 @@ def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
     told = answer.err.splitlines()
     assert told[0] == "[0/4] 4 configurations, 1 layer: starting 1 worker"
     assert any(line.startswith("[4/4] ") for line in told)
-    again = command(*wanted)
+    again = run(*wanted)
     assert (again.status, again.err) == (0, "")  # nothing was left to do
     assert "Sweep, layers at full size" in again.out
     assert {file.name for file in out.iterdir()} == {
@@ -294,7 +296,7 @@ def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
         "schedules",
     }  # fmt: skip
     # Layers of another size are rows of their own.
-    looked = command(*wanted, "--scale", 2, "--json").json
+    looked = run(*wanted, "--scale", 2, "--json").json
     assert {row["scale"] for row in looked["results"]} == {2}
     assert looked["provenance"]["size"] == "channels, rows and columns divided by 2"
     assert looked["results"][0]["macs"] < rows[0]["macs"]
@@ -425,7 +427,8 @@ def test_tables_without_pyarrow_are_csv(tmp_path: Path, monkeypatch: pytest.Monk
         known_tables(tmp_path)
 
 
-def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("inline")
+def test_a_sweep_without_a_feasible_point_is_refused(run: Run, layer_set: Path, tmp_path: Path) -> None:
     sweep = ("sweep", layer_set, "--buffers", "16", "--no-sim", "-j", 1, "-o", tmp_path / "out")
     answer = command(*sweep)
     told = answer.err.splitlines()
@@ -433,5 +436,5 @@ def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: 
     assert told[-1].startswith("hwgen: no feasible point: no HWC of 16 bytes runs all 1 layers")
     assert told[0].startswith("[0/1] ")
     assert told[-2].startswith("[1/1] ")
-    assert command(*sweep, "-q").err.splitlines() == told[-1:]
+    assert run(*sweep, "-q").err.splitlines() == told[-1:]
     assert not (tmp_path / "out" / "results.csv").exists()

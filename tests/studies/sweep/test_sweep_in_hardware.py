@@ -14,6 +14,7 @@ from hwgen.ir.schedule import load_schedule
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.nest.one_level import predict
 from hwgen.studies.engine.attempt import environment
+from tests.cli.command_line import Run
 from tests.studies.regress.test_hwc import ROWS
 
 
@@ -41,14 +42,14 @@ def test_points_on_clusters_are_measured_and_equal(tmp_path: Path) -> None:
     assert "cluster of 2, TCDM 16384, 512 cycles" in line
 
 
-def test_points_are_measured_and_equal(tmp_path: Path) -> None:
+def test_points_are_measured_and_equal(run: Run, tmp_path: Path) -> None:
     table = {"format": 1, "kind": "layer_list", "network": "small", "layers": ROWS[:2]}
     layer_set, out = tmp_path / "small.yaml", tmp_path / "out"
     layer_set.write_text(yaml.safe_dump(table), encoding="utf-8")
-    command = [sys.executable, "-c", "from hwgen.cli import main; main()", "sweep", str(layer_set), "--buffers",
-               "1KiB", "--per-layer", "--objective", "traffic", "--lanes", "x16", "-j", "1", "-o",
-               str(out)]  # fmt: skip
-    first = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=900)
+    asked = ("sweep", str(layer_set), "--buffers", "1KiB", "--per-layer", "--objective", "traffic", "--lanes", "x16",
+             "-j", "1", "-o", str(out))  # fmt: skip
+    program = [sys.executable, "-c", "from hwgen.cli import main; main()", *asked]
+    first = subprocess.run(program, env=environment(), capture_output=True, text=True, check=False, timeout=900)
     assert first.returncode == 0, first.stderr
     assert first.stderr.count("as predicted") == 2
     with (out / "results.csv").open(encoding="utf-8", newline="") as file:
@@ -67,6 +68,6 @@ def test_points_are_measured_and_equal(tmp_path: Path) -> None:
     (question,) = json.loads((out / "provenance.json").read_text(encoding="utf-8"))["questions"].values()
     assert question["simulated"] is True
     text = (out / "results.csv").read_bytes()
-    again = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=900)
-    assert (again.returncode, again.stderr) == (0, "")
+    again = run(*asked)
+    assert (again.status, again.err) == (0, "")
     assert (out / "results.csv").read_bytes() == text
