@@ -18,6 +18,8 @@ from hwgen.api.building import WORKING_BOARDS, Built, Use
 from hwgen.arch.boards import BOARDS, Fpga
 from hwgen.export.board import run as host
 from hwgen.ir.hardware import save_hardware
+from hwgen.synthesis.bitstream import Bitstream
+from hwgen.synthesis.cells import Area
 from tests.cli.command_line import Run, refused
 from tests.cli.json_keys import undocumented
 from tests.random.quantised import quantised_model, random_model
@@ -338,6 +340,37 @@ def test_where_the_fpga_has_no_room_it_is_said_what_is_short(run: Run, tmp_path:
     text = run("build", model, "--board", "ulx3s_12f", "-o", tmp_path / "out")
     assert (text.status, f"NOT as asked: {found['limit']}" in text.out) == (1, True)
     assert (tmp_path / "out" / "run.py").exists()
+
+
+@pytest.mark.parametrize(("reached", "built"), [(40.1, True), (39.9, False)])
+def test_a_clock_that_is_not_reached_leaves_no_bitstream(
+    reached: float, built: bool, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bitstream is one for the clock that is asked for; what the tools found is printed all the same."""
+    asked: list[tuple[str, str, float]] = []
+
+    def made(verilog: str, pads: str, _board: object, mhz: float, **_options: object) -> Bitstream:
+        asked.append((verilog, pads, mhz))
+        return Bitstream(b"bits", Area(luts=30_000, dsps=20, block_rams=30), reached, "all well", 1.0)
+
+    monkeypatch.setattr(building, "make_bitstream", made)
+    save_hardware(hwgen.hardware(HARDWARE), tmp_path / "tiny.yaml")
+    command = ["build", small(tmp_path / "small.onnx"), "--hardware", tmp_path / "tiny.yaml", "-o", tmp_path / "out"]
+    answer = run(*command, "--mhz", "40", "--json")
+    found = answer.json
+    assert answer.status == (0 if built else 1)
+    assert (found["fits"], found["luts"], found["estimated"]) == (True, 30_000, False)
+    assert (found["clock_mhz"], found["wanted_mhz"]) == (reached, 40)
+    why = "ulx3s_85f: the design reaches 39.9 MHz, 40 MHz are wanted (--mhz)"
+    assert (found["bitstream"], found["limit"]) == (("board.bit", None) if built else (None, why))
+    assert (tmp_path / "out" / "board.bit").exists() == built
+    ((verilog, pads, mhz),) = asked
+    assert mhz == 40
+    assert "EHXPLLL" in verilog
+    assert "module board(" in verilog
+    assert 'LOCATE COMP "rx" SITE "M1";' in pads
+    text = run(*command, "--mhz", "40")
+    assert ("Next: load it" if built else f"NOT as asked: {why}") in text.out
 
 
 def test_what_is_short() -> None:

@@ -112,7 +112,10 @@ def _clocking(clock: BoardClock) -> str:
         for name, value in parameters.items()
     )
     return f"""\
-  wire clk, locked;
+  wire clk, lock;
+  reg [1:0] seen = 0;  // the lock has no clock of its own
+  always @(posedge clk) seen <= {{seen[0], lock}};
+  wire locked = seen[1];
   (* FREQUENCY_PIN_CLKI = "{clock.oscillator_mhz:g}" *)
   (* FREQUENCY_PIN_CLKOP = "{pll.mhz:g}" *)
   (* ICP_CURRENT = "12" *) (* LPF_RESISTOR = "8" *)
@@ -133,7 +136,7 @@ def _clocking(clock: BoardClock) -> str:
       .PHASELOADREG(1'b1),
       .PLLWAKESYNC(1'b0),
       .ENCLKOP(1'b0),
-      .LOCK(locked)
+      .LOCK(lock)
   );"""
 
 
