@@ -4,7 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +45,7 @@ from hwgen.lower.system.networks import NetworkSystem, PlacedProgram
 from hwgen.model.energy import prices_of
 from hwgen.model.system.times import ClusterTimes, QueueName, elapsed
 
-__all__ = ["RanProgram", "as_layer", "elapsed_cycles", "run_clustered", "stored_operand"]
+__all__ = ["RanProgram", "as_layer", "elapsed_cycles", "run_clustered", "stored_operand", "stored_places", "zero_in"]
 
 Values = dict[str, NDArray]
 NOTHING = np.zeros(0, np.uint32)
@@ -334,7 +336,7 @@ class _Runner:
         return RanLayer(node, number, result, made, different)
 
 
-def _operand(layer: ClusterLayer, operand: Int8) -> Int8:
+def _operand(layer: ClusterLayer, operand: NDArray[Any]) -> NDArray[Any]:
     """The input as the network's layer has it, [C, H, W]; that of other nodes as it is."""
     if not isinstance(layer.part, LayerPart):
         return np.ascontiguousarray(operand)
@@ -349,8 +351,20 @@ def stored_operand(layer: ClusterLayer, operand: Int8) -> Int8:
     found = _operand(layer, operand)
     if not isinstance(layer.part, LayerPart):
         return found
-    program = layer.part.program
-    return run_inputs(program.schedule.layer, found, program.requantisation.zero_in).astype(np.int8)
+    return run_inputs(layer.part.program.schedule.layer, found, zero_in(layer)).astype(np.int8)
+
+
+def stored_places(layer: ClusterLayer, shape: tuple[int, ...]) -> NDArray[np.signedinteger]:
+    """The place in the input, of this shape, of each byte as `stored_operand` has them; -1: it is `zero_in`."""
+    found = _operand(layer, np.arange(prod(shape)).reshape(shape))
+    if not isinstance(layer.part, LayerPart):
+        return found
+    return run_inputs(layer.part.program.schedule.layer, found, -1)
+
+
+def zero_in(layer: ClusterLayer) -> int:
+    """The byte that padding reads as, where that is laid out in the DRAM."""
+    return layer.part.program.requantisation.zero_in if isinstance(layer.part, LayerPart) else 0
 
 
 def as_layer(layer: ClusterLayer, output: Int8) -> Int8:

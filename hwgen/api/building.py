@@ -1,7 +1,7 @@
 """A quantised network as a whole design for an FPGA board: bitstream, host program, and both simulated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.board.run import FAST_CYCLES, BoardRun, line_cycles, simulate_board
-from cosim.network.on_cluster import as_layer, stored_operand
+from cosim.network.on_cluster import as_layer, stored_operand, stored_places, zero_in
 from hwgen.api.arguments import claim_folder
 from hwgen.api.arrays import GivenInputs, Inputs
 from hwgen.api.machines import HardwareLike, hardware
@@ -374,7 +374,10 @@ def _maps(
         for source, name in zip(layer.sources, layer.node.inputs, strict=True):
             if source in stretch.given:
                 contents = [stored_operand(layer, one[name]) for one in tensors]
-                given[source] = _map(graph, source, name, plan.rooms.bases[source], contents, answers=False)
+                one = _map(graph, source, name, plan.rooms.bases[source], contents, answers=False)
+                places = stored_places(layer, graph.tensors[name].shape).astype("<i4").reshape(-1)
+                laid_out = not np.array_equal(places, np.arange(places.size))
+                given[source] = replace(one, places=places.tobytes() if laid_out else None, padding=zero_in(layer))
     made = []
     for layer in stretch.layers:
         name = layer.node.output
@@ -390,7 +393,8 @@ def _map(graph: Graph, name: str, tensor: str, base: int, contents: Sequence[NDA
     form = graph.tensors[tensor].quantisation
     assert form is not None, "only Quantise and Dequantise have tensors of numbers"
     data = tuple(np.ascontiguousarray(one).astype(np.int8).tobytes() for one in contents)
-    return BoardMap(name, Region(base, len(data[0])), form.scale, form.zero, answers, data)
+    elements = graph.tensors[tensor].elements
+    return BoardMap(name, Region(base, len(data[0])), form.scale, form.zero, answers, data, elements)
 
 
 def _answers(graph: Graph, plan: ClusterPlan, name: str) -> bool:

@@ -261,8 +261,8 @@ class Serial:
 def played(design: Design, tmp_path: Path) -> Any:
     (tmp_path / "serial.py").write_text(PLAYED, encoding="utf-8")
 
-    def start(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-B", str(design.folder / "run.py"), *arguments]
+    def start(*arguments: str, folder: Path = design.folder, **variables: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-B", str(folder / "run.py"), *arguments]
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), **variables}
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
 
@@ -295,6 +295,29 @@ def test_the_host_program_says_what_is_wrong(design: Design, played: Any, tmp_pa
     assert missing.returncode == 2
     assert missing.stderr.startswith("run.py: ")
     assert missing.stderr.count("\n") == 1
+
+
+def test_the_host_program_takes_another_input(played: Any, tmp_path: Path) -> None:
+    """Of a network of one program: the bytes of its map, with which nothing is compared."""
+    out = tmp_path / "out"
+    built = hwgen.build(small(tmp_path / "small.onnx"), "ulx3s_12f", folder=out)
+    assert built.bitstream is None
+    facts = json.loads((out / "board.json").read_text(encoding="utf-8"))
+    stored = (out / facts["images"][0][0]["inputs"][0]).read_bytes()
+    (place,) = facts["programs"][0]["inputs"]
+    places = np.frombuffer((out / place["places"]).read_bytes(), np.int32)
+    assert len(places) == len(stored) == 3 * 2 * 5 * 6  # each row three times, for the three rows of the kernel
+    elements = np.zeros(60, np.int8)
+    elements[places[places >= 0]] = np.frombuffer(stored, np.int8)[places >= 0]
+    given = tmp_path / "map.bin"
+    given.write_bytes(elements.tobytes())
+    ran = played(str(out), "--input", str(given), folder=out)  # it looks whether what is stored is the same
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[1].endswith("; no expected output")
+    assert "expected one" not in ran.stdout
+    given.write_bytes(given.read_bytes()[1:])
+    short = played(str(out), "--input", str(given), folder=out)
+    assert (short.returncode, short.stderr) == (2, f"run.py: {given}: expected 60 bytes, got 59\n")
 
 
 # --- what is refused, and what does not fit ---

@@ -33,6 +33,10 @@ class BoardMap:
     scale, zero_point : a byte b stands for scale * (b - zero_point).
     classes : it is one row of numbers, the largest of which is the answer.
     contents : its bytes, of each image.
+    elements : of the map, which are more or fewer than its bytes where it is laid out.
+    places : of an input that is laid out for its layer: the element of the map that each byte is, -1 for `padding`.
+        None: the bytes are the elements.
+    padding : the byte that stands for what is not in the map.
     """
 
     name: str
@@ -41,6 +45,9 @@ class BoardMap:
     zero_point: int
     classes: bool
     contents: tuple[bytes, ...]
+    elements: int
+    places: bytes | None = None
+    padding: int = 0
 
     def as_data(self) -> dict[str, object]:
         """Plain data, without the contents."""
@@ -51,6 +58,8 @@ class BoardMap:
             "scale": self.scale,
             "zero_point": self.zero_point,
             "classes": self.classes,
+            "elements": self.elements,
+            "padding": self.padding,
         }
 
 
@@ -84,6 +93,12 @@ def host_files(
         words = one.program.words.astype("<u4").tobytes()
         load.append((one.name, Region(one.program.address, len(words)), words))
     files |= {f"data/{name}.load.bin": content for name, _, content in load}
+    files |= {
+        _places(one, number): each.places
+        for one in programs
+        for number, each in enumerate(one.inputs)
+        if each.places is not None
+    }
     images = []
     for image in range(count):
         entries = []
@@ -126,7 +141,10 @@ def host_files(
                 "address": one.program.address,
                 "end": one.program.address + WORD_BYTES * len(one.program.words),
                 "cycles": one.cycles,
-                "inputs": [each.as_data() for each in one.inputs],
+                "inputs": [
+                    {**each.as_data(), "places": None if each.places is None else _places(one, number)}
+                    for number, each in enumerate(one.inputs)
+                ],
                 "outputs": [each.as_data() for each in one.outputs],
             }
             for one in programs
@@ -134,3 +152,8 @@ def host_files(
         "images": images,
     }
     return files | {FACTS: json_text(document, indent=2)}
+
+
+def _places(program: BoardProgram, number: int) -> str:
+    """The file that says how an input is laid out: 32 bits with a sign for each byte."""
+    return f"data/{program.name}.places.{number}.bin"

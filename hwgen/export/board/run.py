@@ -2,7 +2,7 @@
 """Runs the network on the board: loads it over the serial line, gives it images, compares what it answers.
 
     python run.py /dev/ttyUSB0                 # the images that the design was built with
-    python run.py /dev/ttyUSB0 --input map.bin # another one: the bytes of the input map, as they are stored
+    python run.py /dev/ttyUSB0 --input map.bin # another one: the elements of the input map (int8), channel by channel
 
 Needs nothing but Python and pyserial (``pip install pyserial``), and the files beside it. Exit status 0: every output
 is the expected one; 1: one is not; 2: the board, or a file, is not as it should be.
@@ -203,10 +203,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     facts = json.loads((folder / "board.json").read_text(encoding="utf-8"))
     parser = argparse.ArgumentParser(description=f"Runs {facts['network']} on {facts['board']}.")
     parser.add_argument("port", help="serial port of the board, such as /dev/ttyUSB0 or COM3")
-    parser.add_argument("--input", type=Path, help="bytes of the input map (int8), as they are stored")
+    parser.add_argument("--input", type=Path, help="elements of the input map: int8, channel by channel")
     chosen = parser.parse_args(arguments)
     try:
-        given = None if chosen.input is None else _given(chosen.input, facts)
+        given = None if chosen.input is None else _given(chosen.input, folder, facts)
         with _serial(chosen.port, facts["line"]["baud"]) as port:
             return _all(Board(port, facts), folder, facts, given)
     except (BoardError, OSError) as error:
@@ -214,14 +214,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _given(file: Path, facts: dict[str, Any]) -> bytes:
+def _given(file: Path, folder: Path, facts: dict[str, Any]) -> bytes:
+    """The input of a file, as it is stored: where the map is laid out for its layer, copies of its elements."""
     inputs = [one for program in facts["programs"] for one in program["inputs"]]
     if len(facts["programs"]) != 1 or len(inputs) != 1:
         raise BoardError("--input: this network takes more than one map: use hwgen build --input instead")
-    content = file.read_bytes()
-    if len(content) != inputs[0]["bytes"]:
-        raise BoardError(f"{file}: expected {inputs[0]['bytes']} bytes, got {len(content)}")
-    return content
+    content, place = file.read_bytes(), inputs[0]
+    if len(content) != place["elements"]:
+        raise BoardError(f"{file}: expected {place['elements']} bytes, got {len(content)}")
+    if place["places"] is None:
+        return content
+    places = struct.unpack(f"<{place['bytes']}i", (folder / place["places"]).read_bytes())
+    padding = place["padding"] & 0xFF
+    return bytes(padding if at < 0 else content[at] for at in places)
 
 
 def _serial(name: str, baud: int) -> Any:
