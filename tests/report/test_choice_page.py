@@ -11,9 +11,9 @@ from hwgen.report.choice.page import choice_page, choice_picture, thinned
 from tests.report.browser import Browser, chromium
 
 COLUMNS = [{"name": name, "kind": kind, "unit": unit, "meaning": ""}
-           for name, kind, unit in (("hardware", "text", ""), ("lut4", "number", "LUT4"))]  # fmt: skip
+           for name, kind, unit in (("hardware", "text", ""), ("area", "number", "LUT4"))]  # fmt: skip
 CLOUD = thinned([(30_000 + 10 * step, 1 + step / 100) for step in range(400)])
-ASKED = [{"ms": 4.0}, {"lut4": 90_000}]
+ASKED = [{"ms": 4.0}, {"area": 90_000}]
 
 
 def row(name: str, hwcs: int, lut4: int, ms: float, **changes: Any) -> dict[str, Any]:
@@ -21,6 +21,7 @@ def row(name: str, hwcs: int, lut4: int, ms: float, **changes: Any) -> dict[str,
     nodes = [["conv<1>_QuantizeLinear_Output", "conv", 3000, 64_000], ["pool", "max pool", 500, 0]]
     return {
         "hardware": name, "family": f"{hwcs} HWCs", "text": f"{name}\n{ms} ms", "counted": False, "lut4": lut4,
+        "area": lut4, "area_unit": "LUT4",
         "ms": ms,
         "images_a_second": 1000 / ms, "images": round(1000 / ms), "mhz": 50.0, "mhz_estimated": 95.0, "dsps": 31,
         "brams": 22, "cycles": 3500, "measured": None, "expected": 3600, "bound": 3000, "bytes": 1000, "energy": 2e6,
@@ -41,18 +42,18 @@ ROWS = [
 
 def test_the_cloud_has_one_point_of_each_cell() -> None:
     assert 10 < len(CLOUD) < 400
-    assert thinned([(1000, 1.0), (1001, 1.0), (2000, 1.0)]) == [{"lut4": 1000, "ms": 1.0}, {"lut4": 2000, "ms": 1.0}]
+    assert thinned([(1000, 1.0), (1001, 1.0), (2000, 1.0)]) == [{"area": 1000, "ms": 1.0}, {"area": 2000, "ms": 1.0}]
 
 
 def test_the_picture_has_the_lines_that_are_asked_for() -> None:
-    svg = choice_picture(ROWS, CLOUD, ASKED)["svg"].decode()
-    without = choice_picture(ROWS, CLOUD, [])["svg"].decode()
+    svg = choice_picture(ROWS, CLOUD, ASKED, "LUT4")["svg"].decode()
+    without = choice_picture(ROWS, CLOUD, [], "mm2")["svg"].decode()
     assert svg.count("stroke-dasharray") > without.count("stroke-dasharray")
     assert all(text in svg for text in ("1 HWCs", "4 HWCs", "chosen", "the front", "milliseconds an image"))
 
 
 def test_no_text_of_a_row_ends_the_data() -> None:
-    text = choice_page("a & b", "<i>", [row("</script>", 1, 10, 1.0)], CLOUD, ASKED, COLUMNS)
+    text = choice_page("a & b", "<i>", [row("</script>", 1, 10, 1.0)], CLOUD, ASKED, COLUMNS, "LUT4")
     assert "a &amp; b" in text
     assert not re.search(r"@[A-Z]+@", text.partition('type="module"')[0])
     (data,) = re.findall(r'id="data">(.*?)</script>', text)
@@ -63,7 +64,7 @@ def test_no_text_of_a_row_ends_the_data() -> None:
 def test_in_a_browser(tmp_path: Path) -> None:
     file = tmp_path / "choice.html"
     file.write_text(
-        choice_page("net: which hardware", ROWS[2]["hardware"], ROWS, CLOUD, ASKED, COLUMNS), encoding="utf-8"
+        choice_page("net: which hardware", ROWS[2]["hardware"], ROWS, CLOUD, ASKED, COLUMNS, "LUT4"), encoding="utf-8"
     )
     points = "#front .point_marks > path"
     event = "document.querySelectorAll('{}')[1].dispatchEvent(new {}('{}', {{bubbles: true}}))"

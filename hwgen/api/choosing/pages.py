@@ -7,45 +7,65 @@ from hwgen.api.choosing.selection import Budget, Planned
 from hwgen.api.choosing.space import Candidate
 from hwgen.ir.schedule import ARRAYS
 
-__all__ = ["COLUMNS", "asked_lines", "bound_cloud", "plan_rows"]
+__all__ = ["area_unit", "asked_lines", "bound_cloud", "columns_in", "plan_rows"]
 
-COLUMNS = tuple(
-    {"name": name, "kind": "number" if unit else "text", "unit": unit, "meaning": meaning}
-    for name, unit, meaning in (
-        ("hardware", "", "the cluster"),
-        ("lut4", "LUT4-equivalents", "of an ECP5, estimated"),
-        ("images", "images a second", "in the RTL, or about"),
-        ("cycles", "cycles", "of an image, planned"),
-        ("measured", "cycles", "of a run in the RTL"),
-        ("bound", "cycles", "that none goes below"),
-        ("multipliers", "multipliers", "of all HWCs"),
-        ("lanes", "", "of an HWC"),
-        ("hwcs", "HWCs", "HWCs"),
-        ("tcdm_bytes", "bytes", "of the shared memory"),
-        ("banks", "banks", "of it"),
-        ("vector_elements", "elements a cycle", "of the vector unit"),
-        ("axi_bits", "bits", "of the port to the DRAM"),
-        ("dsps", "DSPs", "multipliers of 18 x 18 bits, estimated"),
-        ("brams", "block RAMs", "of 18 Kibit, estimated"),
-        ("bytes", "bytes", "at the DRAM, of an image"),
-    )
+LUT4, MM2 = "LUT4", "mm2"
+"""Units of areas: of an ECP5, and in the cells of a library."""
+
+
+def area_unit(one: Candidate) -> str:
+    """The unit of `Candidate.size`."""
+    return LUT4 if one.mm2 is None else MM2
+
+
+AREAS = {LUT4: "LUT4-equivalents of an ECP5, estimated", MM2: "in cells of the library, estimated"}
+OTHERS = (
+    ("images", "images a second", "in the RTL, or about"),
+    ("cycles", "cycles", "of an image, planned"),
+    ("measured", "cycles", "of a run in the RTL"),
+    ("bound", "cycles", "that none goes below"),
+    ("multipliers", "multipliers", "of all HWCs"),
+    ("lanes", "", "of an HWC"),
+    ("hwcs", "HWCs", "HWCs"),
+    ("tcdm_bytes", "bytes", "of the shared memory"),
+    ("banks", "banks", "of it"),
+    ("vector_elements", "elements a cycle", "of the vector unit"),
+    ("axi_bits", "bits", "of the port to the DRAM"),
+    ("bytes", "bytes", "at the DRAM, of an image"),
 )
-"""Columns of the table, each with its unit and meaning."""
+OF_ECP5 = (
+    ("dsps", "DSPs", "multipliers of 18 x 18 bits, estimated"),
+    ("brams", "block RAMs", "of 18 Kibit, estimated"),
+)
 
 
-def bound_cloud(candidates: Iterable[Candidate], budget: Budget) -> list[tuple[int, float]]:
-    """LUT4 and milliseconds of an image by the bound, of those that can have the clock."""
+def columns_in(unit: str) -> list[dict[str, str]]:
+    """Columns of the table, each with its unit and meaning; ``unit`` : of areas."""
+    return [
+        {"name": name, "kind": "number" if of else "text", "unit": of, "meaning": meaning}
+        for name, of, meaning in (
+            ("hardware", "", "the cluster"),
+            ("area", unit, AREAS[unit]),
+            *OTHERS,
+            *(OF_ECP5 if unit == LUT4 else ()),
+        )
+    ]
+
+
+def bound_cloud(candidates: Iterable[Candidate], budget: Budget) -> list[tuple[float, float]]:
+    """Area and milliseconds of an image by the bound, of those that can have the clock."""
     found = []
     for one in candidates:
         if budget.mhz is None or budget.mhz <= (one.area.mhz or 0.0):
-            found.append((one.area.lut4, 1000 / budget.rate(one, one.bound)))
+            found.append((one.size, 1000 / budget.rate(one, one.bound)))
     return found
 
 
 def asked_lines(budget: Budget) -> list[dict[str, float]]:
     """Lines in a picture of time against area."""
     lines: list[dict[str, float]] = [] if budget.fps is None else [{"ms": 1000 / budget.fps}]
-    return lines if budget.luts is None else [*lines, {"lut4": budget.luts}]
+    most = budget.luts if budget.mm2 is None else budget.mm2
+    return lines if most is None else [*lines, {"area": most}]
 
 
 def plan_rows(
@@ -66,12 +86,14 @@ def _row(one: Planned, budget: Budget) -> dict[str, Any]:
     number = f"{cluster.hwcs} HWC{'s' if cluster.hwcs > 1 else ''}"
     vector = cluster.vector_elements if cluster.vector else 0
     text = (
-        f"{hardware.name}\n{rate:,.1f} images a second{'' if one.measured else ', about'}\n{area.lut4:,} LUT4, "
+        f"{hardware.name}\n{rate:,.1f} images a second{'' if one.measured else ', about'}\n"
+        f"{one.candidate.area_text}, "
         f"{lanes.product * cluster.hwcs} multipliers, {cluster.tcdm >> 10} KiB in {cluster.banks} banks"
     )
     return {
         "hardware": hardware.name, "family": number, "text": text, "counted": one.measured is not None,
-        "lut4": area.lut4, "ms": 1000 / rate, "images_a_second": rate, "images": round(rate),
+        "area": one.candidate.size, "area_unit": area_unit(one.candidate), "lut4": area.lut4,
+        "ms": 1000 / rate, "images_a_second": rate, "images": round(rate),
         "mhz": budget.clock(one.candidate), "mhz_estimated": area.mhz or 0.0, "dsps": area.dsps,
         "brams": area.block_rams, "cycles": one.cycles, "measured": one.measured, "expected": round(one.expected),
         "bound": one.candidate.bound, "bytes": one.bytes, "energy": one.energy, "host": one.host,

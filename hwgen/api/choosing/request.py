@@ -14,7 +14,7 @@ from typing import Any
 from hwgen.api.arguments import claim_folder
 from hwgen.api.choosing.cells import CellMap, MadeInCells, made_in_cells, measured_map, with_cells
 from hwgen.api.choosing.front import Front, Point
-from hwgen.api.choosing.pages import COLUMNS, asked_lines, bound_cloud, plan_rows
+from hwgen.api.choosing.pages import area_unit, asked_lines, bound_cloud, columns_in, plan_rows
 from hwgen.api.choosing.selection import Budget, Planned, Selection
 from hwgen.api.choosing.space import Candidate, candidates
 from hwgen.api.choosing.synthesis import Synthesised, synthesised
@@ -67,7 +67,7 @@ class Choice(Answer):
     nearest : the one of the most images a second; where all take more energy than asked, the one of the least.
     least : those that no other one undercuts in area and in time, the smallest first.
     plans : what was planned.
-    cloud : LUT4 and milliseconds of an image, by the bound, of all there are.
+    cloud : area and milliseconds of an image, by the bound, of all there are.
     candidates, refused : how many there are, how many did not run the network.
     in_question : how many that were not planned could be better still by their bounds.
     folder : where the files are; None: nowhere.
@@ -82,7 +82,7 @@ class Choice(Answer):
     nearest: Planned
     least: tuple[Planned, ...]
     plans: tuple[Planned, ...]
-    cloud: tuple[tuple[int, float], ...]
+    cloud: tuple[tuple[float, float], ...]
     candidates: int
     refused: int
     in_question: int
@@ -140,7 +140,8 @@ class Choice(Answer):
         """Time against area: what was planned, the front, and the bounds of all there is."""
         from hwgen.report.choice.page import choice_picture, thinned  # its libraries take a second
 
-        return Figure.of(choice_picture(self._plan_rows(), thinned(self.cloud), asked_lines(self.budget)))
+        unit = area_unit(self.nearest.candidate)
+        return Figure.of(choice_picture(self._plan_rows(), thinned(self.cloud), asked_lines(self.budget), unit))
 
     def page(self) -> str:
         """The page of the choice: the picture, of each plan its hardware and where its time goes, a table."""
@@ -151,7 +152,9 @@ class Choice(Answer):
         summary = f"{self.summary()}.{made} {self.planned} of {self.candidates:,} clusters planned."
         summary += f" Left undone: {self.stopped}." if self.stopped else ""
         cloud = thinned(self.cloud)
-        return choice_page(title, summary, self._plan_rows(), cloud, asked_lines(self.budget), COLUMNS)
+        unit = area_unit(self.nearest.candidate)
+        rows, asked = self._plan_rows(), asked_lines(self.budget)
+        return choice_page(title, summary, rows, cloud, asked, columns_in(unit), unit)
 
     def _plan_rows(self) -> list[dict[str, Any]]:
         return plan_rows(self.plans, self.least, self.chosen, self.budget)
@@ -221,7 +224,7 @@ class Choice(Answer):
         rate += "" if self.budget.energy is None else f", {one.energy / 1e6:,.1f} uJ each,"
         made = (
             f"{one.candidate.hardware.name}: {rate} at {self.budget.clock(one.candidate):.3g} MHz, "
-            f"{_area_text(one.candidate)} (estimated)"
+            f"{one.candidate.area_text} (estimated)"
         )
         return f"Network {self.network}: {'' if self.chosen else 'nothing does what is asked; the nearest is '}{made}"
 
@@ -383,7 +386,7 @@ class ChooseRequest:
         best = selection.best
         told = best or selection.nearest
         if told is not None and told.candidate is not (before and before.candidate):
-            rate, area = told.images_a_second(self.budget), _area_text(told.candidate)
+            rate, area = told.images_a_second(self.budget), told.candidate.area_text
             note(f"planning; {told.candidate.hardware.name}: {rate:,.1f} images a second, {area}")
         if best is not None and self.output is not None:
             write_atomically(self.output / CHOSEN, dump_yaml(best.candidate.hardware.as_data()))
@@ -525,11 +528,6 @@ class _Clock:
         finally:
             timer.cancel()
             self._tell()
-
-
-def _area_text(one: Candidate) -> str:
-    """The area of a candidate that counts."""
-    return f"{one.area.lut4:,} LUT4" if one.mm2 is None else f"{one.mm2:.3f} mm2"
 
 
 def planned_on(work: ChosenFor, one: Candidate) -> Planned | str:

@@ -67,6 +67,11 @@ class Candidate:
         """What it takes: mm2 in a library, else LUT4-equivalents."""
         return self.area.lut4 if self.mm2 is None else self.mm2
 
+    @property
+    def area_text(self) -> str:
+        """What it takes, with its unit."""
+        return f"{self.area.lut4:,} LUT4" if self.mm2 is None else f"{self.mm2:.3f} mm2"
+
 
 def candidates(
     bound: Bound, dram: Mapping[str, object] | None = None, *, scaled: bool = True, depthwise: bool = False

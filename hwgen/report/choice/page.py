@@ -22,32 +22,39 @@ CELLS = 40
 Row = Mapping[str, Any]
 
 
-def thinned(cloud: Sequence[tuple[int, float]]) -> list[dict[str, float]]:
-    """Points (LUT4, milliseconds), one of each cell of the picture."""
-    found = {(round(2 * CELLS * log(lut4)), round(CELLS * log(ms))): (lut4, ms) for lut4, ms in reversed(cloud)}
-    return [{"lut4": lut4, "ms": float(f"{ms:.4g}")} for lut4, ms in sorted(found.values())]
+def thinned(cloud: Sequence[tuple[float, float]]) -> list[dict[str, float]]:
+    """Points (area, milliseconds), one of each cell of the picture."""
+    found = {(round(2 * CELLS * log(area)), round(CELLS * log(ms))): (area, ms) for area, ms in reversed(cloud)}
+    return [{"area": float(f"{area:.6g}"), "ms": float(f"{ms:.4g}")} for area, ms in sorted(found.values())]
 
 
-def choice_picture(rows: Sequence[Row], cloud: Sequence[Row], asked: Sequence[Row]) -> dict[str, bytes]:
-    """Time against area, as PNG and SVG by suffix."""
-    return images(compiled(_chart(rows)), {"rows": rows, "cloud": cloud, "asked": asked})
+def choice_picture(rows: Sequence[Row], cloud: Sequence[Row], asked: Sequence[Row], unit: str) -> dict[str, bytes]:
+    """Time against area, as PNG and SVG by suffix; ``unit`` : of areas."""
+    return images(compiled(_chart(rows, unit)), {"rows": rows, "cloud": cloud, "asked": asked})
 
 
 def choice_page(
-    title: str, summary: str, rows: Sequence[Row], cloud: Sequence[Row], asked: Sequence[Row], columns: Sequence[Row]
+    title: str,
+    summary: str,
+    rows: Sequence[Row],
+    cloud: Sequence[Row],
+    asked: Sequence[Row],
+    columns: Sequence[Row],
+    unit: str,
 ) -> str:
     """The page's text.
 
     Parameters
     ----------
-    rows : what was planned: ``hardware``, ``lut4``, ``ms``, ``family`` for its look, ``text`` at the pointer; whether
+    rows : what was planned: ``hardware``, ``area``, ``ms``, ``family`` for its look, ``text`` at the pointer; whether
         it was run (``counted``), is on the front, is ``chosen``; what it is made of, and its ``nodes``.
-    cloud : bounds of all there is: ``lut4``, ``ms``.
-    asked : lines at an ``ms`` or a ``lut4`` that are asked for.
+    cloud : bounds of all there is: ``area``, ``ms``.
+    asked : lines at an ``ms`` or an ``area`` that are asked for.
     columns : of the table: ``name``, ``kind``, ``unit``, ``meaning``.
+    unit : of areas.
     """
     document = {
-        "charts": {"front": {"chart": compiled(_chart(rows))}},
+        "charts": {"front": {"chart": compiled(_chart(rows, unit))}},
         "rows": rows, "cloud": cloud, "asked": asked, "columns": columns,
     }  # fmt: skip
     filled = {
@@ -65,10 +72,10 @@ def choice_page(
     return text
 
 
-def _chart(rows: Sequence[Row]) -> Chart:
+def _chart(rows: Sequence[Row], unit: str) -> Chart:
     """The cloud, the front, what is planned, what is asked for, and the choice."""
     look = Look.of(sorted({row["family"] for row in rows}))
-    x, y = log_axis(alt.X, "lut4", "LUT4, estimated"), log_axis(alt.Y, "ms", "milliseconds an image", SHORT)
+    x, y = log_axis(alt.X, "area", f"{unit}, estimated"), log_axis(alt.Y, "ms", "milliseconds an image", SHORT)
     dash = dashes({"the front": SOLID, "asked for": DASHED})
     planned = alt.Chart(alt.NamedData("rows"))
     asked = alt.Chart(alt.NamedData("asked")).transform_calculate(line="'asked for'")
@@ -78,7 +85,7 @@ def _chart(rows: Sequence[Row]) -> Chart:
         alt.Chart(alt.NamedData("cloud")).mark_point(size=9, filled=True, opacity=0.6, fill="var(--bound)")
         .encode(x=x, y=y),
         asked.transform_filter("datum.ms").mark_rule(strokeWidth=1.5).encode(y=y, **line),
-        asked.transform_filter("datum.lut4").mark_rule(strokeWidth=1.5).encode(x=x, **line),
+        asked.transform_filter("datum.area").mark_rule(strokeWidth=1.5).encode(x=x, **line),
         planned.transform_filter("datum.front").transform_calculate(line="'the front'")
         .mark_line(interpolate="step-after").encode(x=x, y=y, **line),
         look.points("family", planned).encode(x=x, y=y),

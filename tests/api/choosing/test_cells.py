@@ -116,6 +116,9 @@ def test_choosing_by_mm2(
     assert answer.status == 1
     assert f"NOT as asked: --mm2: {tight:g} at most, mapped" in answer.out
     assert "mm2, estimated" in answer.out
+    page = (tmp_path / "chosen" / "choice.html").read_text(encoding="utf-8")
+    assert all(text in page for text in ('"title":"mm2, estimated"', f'"asked":[{{"area":{tight}}}]'))
+    assert "LUT4, estimated" not in page
     assert run(*command, "--no-confirm", "--json").json["best"]["mm2"] <= tight
 
 

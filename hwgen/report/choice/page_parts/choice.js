@@ -1,7 +1,7 @@
 // The page of a choice: the chart, the table, and what a click on a cluster shows.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const kept = new Map([["sort-clusters", "lut4"]]); // the column by which the table is sorted
+const kept = new Map([["sort-clusters", "area"]]); // the column by which the table is sorted
 const keep = (name, value) => kept.set(name, value);
 
 function showCluster({ hardware }) {
@@ -12,7 +12,8 @@ function showCluster({ hardware }) {
     ["images a second", `${row.images_a_second.toFixed(1)} at ${row.mhz.toFixed(1)} MHz`],
     ["cycles in the RTL", row.measured === null ? `not run; about ${whole(row.expected)}` : whole(row.measured)],
     ["cycles planned", `${whole(row.cycles)}; bound ${whole(row.bound)}`],
-    ["ECP5, estimated", `${whole(row.lut4)} LUT4, ${row.dsps} DSPs, ${row.brams} block RAMs, ${row.mhz_estimated.toFixed(1)} MHz`],
+    row.area_unit === "mm2" ? ["area, estimated", `${row.area.toFixed(3)} mm2`]
+      : ["ECP5, estimated", `${whole(row.lut4)} LUT4, ${row.dsps} DSPs, ${row.brams} block RAMs, ${row.mhz_estimated.toFixed(1)} MHz`],
     ["DRAM", `${whole(row.bytes)} bytes an image`],
     ["energy", `${(row.energy / 1e6).toFixed(2)} uJ an image`],
     ["on the host", `${row.host} nodes`],
