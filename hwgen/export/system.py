@@ -23,7 +23,6 @@ from hwgen.ir.document import json_text
 
 __all__ = ["system_digest", "system_files_of", "system_header", "system_verilog"]
 
-_OF_A_CLUSTER_ALONE = ("cluster.v", "cluster_axi_lite.v", "cluster.vlt", "cluster.core")
 PREFIXES = {"apb": "completers", "axi": "masters"}
 """Ports of a cluster by their prefix, and those that they are connected to: of the decoder, of the interconnect."""
 

@@ -14,7 +14,6 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.area.estimate import estimated_area
-from hwgen.readers.layer_sets import load_layer_set
 from hwgen.search.core.optimal import search
 from tests.cli.command_line import Run
 from tests.cli.test_cosim import result
@@ -29,17 +28,8 @@ def searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_demo_runs_the_five_full_size_rows() -> None:
-    rows = load_layer_set(hwgen.cli.commands.demo.SET).convolutions()
-    assert [row.name for row in rows] == [f"alexnet_{n}" for n in range(1, 6)]
-    # Filters x channels x pixels x kernel of the five rows.
-    macs = (
-        96 * 3 * 55**2 * 11**2
-        + 256 * 96 * 27**2 * 5**2
-        + 384 * 256 * 13**2 * 3**2
-        + 384 * 384 * 13**2 * 3**2
-        + 256 * 384 * 13**2 * 3**2
-    )
-    assert (sum(row.macs for row in rows), hwgen.cli.commands.demo.BUDGET) == (macs, 1024)
+    """Their layers are those of `tests.cli.test_cli`."""
+    assert (hwgen.cli.commands.demo.SET, hwgen.cli.commands.demo.BUDGET) == ("stoutchinin_2019:alexnet", 1024)
 
 
 def test_from_the_table_to_equal_counts(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,12 @@ from random import Random
 import numpy as np
 
 from cosim.hwc.layer_data import randomly_requantised
-from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
-from tests.random.layers import in_random_form, in_window, random_depthwise, random_layer
+from tests.random.layers import if_it_runs, in_random_form, in_window, random_depthwise, random_layer
 from tests.random.nests import with_biases
 
 __all__ = ["SLICINGS", "cluster_schedules"]
@@ -93,13 +92,4 @@ def _step(rng: Random, extent: int) -> int:
 
 
 def _that_runs(hardware: Hardware, slicing: tuple[Dim, ...], rng: Random, layer: Layer) -> Schedule | None:
-    schedule = _scheduled(rng, layer, hardware, slicing)
-    return schedule if schedule is not None and _runs(schedule, hardware) else None
-
-
-def _runs(schedule: Schedule, hardware: Hardware) -> bool:
-    try:
-        compile_cluster(schedule, hardware)
-    except InputError:
-        return False
-    return True
+    return if_it_runs(_scheduled(rng, layer, hardware, slicing), lambda found: compile_cluster(found, hardware))

@@ -19,8 +19,8 @@ from hwgen.model.cycle_bound import windowed
 from tests.random.nests import with_biases
 
 __all__ = [
-    "HWCS", "WINDOWS", "hwc", "in_random_form", "in_window", "order_from", "random_depthwise", "random_hwc",
-    "random_layer", "schedules_for",
+    "HWCS", "WINDOWS", "hwc", "if_it_runs", "in_random_form", "in_window", "order_from", "random_depthwise",
+    "random_hwc", "random_layer", "schedules_for",
 ]  # fmt: skip
 
 # Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
@@ -244,13 +244,12 @@ def _steps(rng: Random, extent: int, unit: int) -> Iterator[int]:
 
 
 def _that_runs(hardware: Hardware, rng: Random, layer: Layer) -> Schedule | None:
-    schedule = _scheduled(rng, layer, hardware)
-    return schedule if schedule is not None and _runs(schedule, hardware) else None
+    return if_it_runs(_scheduled(rng, layer, hardware), lambda schedule: compile_layer(schedule, hardware))
 
 
-def _runs(schedule: Schedule, hardware: Hardware) -> bool:
+def if_it_runs(schedule: Schedule | None, compiled: Callable[[Schedule], object]) -> Schedule | None:
+    """The schedule, if there is one that compiles."""
     try:
-        compile_layer(schedule, hardware)
+        return schedule and compiled(schedule) and schedule
     except InputError:
-        return False
-    return True
+        return None

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.pipeline import pipeline_registers
-from hwgen.lower.pipeline.program import OverlapLine, PipelineProgram, TileProgram
+from hwgen.lower.pipeline.program import OverlapLine, PipelineProgram
 from tests.gateware.pipeline.bench import Stimulus
 
 __all__ = ["expected_streams", "stimuli"]
@@ -52,11 +52,6 @@ def expected_streams(program: PipelineProgram, maps: Maps) -> dict[str, list[int
         if any(one.overlap_out for one in program.parameters.maps):
             found.setdefault("o_overlap", []).extend(saved)
     return found
-
-
-def taken_bytes(program: PipelineProgram, tiles: tuple[TileProgram, ...]) -> int:
-    """Bytes of overlap that come in."""
-    return sum(line.count * program.parameters.maps[line.map].channels for tile in tiles for line in tile.overlap_in)
 
 
 def _scan(program: PipelineProgram, maps: Maps, region: int) -> NDArray[np.int8]:

@@ -4,7 +4,34 @@ from pathlib import Path
 
 __all__ = ["write_library", "write_macro"]
 
-LIBRARY = """
+INVERTER = """  cell (INV) {
+    area : 1; cell_leakage_power : 2;
+    pin (A) { direction : input; capacitance : 1; }
+    pin (Y) { direction : output; function : "!A";
+      timing () { related_pin : "A";
+        cell_rise (two) { values ("10, 20", \\
+                                  "10, 20"); }
+        cell_fall (two) { values ("5, 15", "5, 15"); }
+        rise_transition (two) { values ("0, 50", "0, 50"); }
+        fall_transition (two) { values ("0, 50", "0, 50"); } } }
+  }
+"""
+NAND = """  cell (NAND2) {
+    area : 1.5; cell_leakage_power : 3;
+    pin (A) { direction : input; capacitance : 1; }
+    pin (B) { direction : input; capacitance : 2; }
+    pin (Y) { direction : output; function : "!(A*B)";
+      timing () { related_pin : "A B";
+        cell_rise (two) { values ("20, 30", "70, 80"); }
+        cell_fall (two) { values ("20, 30", "70, 80"); }
+        rise_transition (two) { values ("0, 50", "0, 50"); }
+        fall_transition (two) { values ("0, 50", "0, 50"); } } }
+  }
+"""
+BUFFER = INVERTER.replace("INV", "BUF").replace("area : 1;", "area : 1.25;").replace("!A", "A")
+NOR = NAND.replace("NAND2", "NOR2").replace("1.5", "1.75").replace("A*B", "A+B")
+LIBRARY = (
+    """
 /* cells of a test */
 library (few_cells) {
   delay_model : table_lookup;
@@ -19,51 +46,12 @@ library (few_cells) {
     index_1 ("0, 100");
     index_2 ("0, 10");
   }
-  cell (INV) {
-    area : 1; cell_leakage_power : 2;
-    pin (A) { direction : input; capacitance : 1; }
-    pin (Y) { direction : output; function : "!A";
-      timing () { related_pin : "A";
-        cell_rise (two) { values ("10, 20", \\
-                                  "10, 20"); }
-        cell_fall (two) { values ("5, 15", "5, 15"); }
-        rise_transition (two) { values ("0, 50", "0, 50"); }
-        fall_transition (two) { values ("0, 50", "0, 50"); } } }
-  }
-  cell (BUF) {
-    area : 1.25; cell_leakage_power : 2;
-    pin (A) { direction : input; capacitance : 1; }
-    pin (Y) { direction : output; function : "A";
-      timing () { related_pin : "A";
-        cell_rise (two) { values ("10, 20", \\
-                                  "10, 20"); }
-        cell_fall (two) { values ("5, 15", "5, 15"); }
-        rise_transition (two) { values ("0, 50", "0, 50"); }
-        fall_transition (two) { values ("0, 50", "0, 50"); } } }
-  }
-  cell (NAND2) {
-    area : 1.5; cell_leakage_power : 3;
-    pin (A) { direction : input; capacitance : 1; }
-    pin (B) { direction : input; capacitance : 2; }
-    pin (Y) { direction : output; function : "!(A*B)";
-      timing () { related_pin : "A B";
-        cell_rise (two) { values ("20, 30", "70, 80"); }
-        cell_fall (two) { values ("20, 30", "70, 80"); }
-        rise_transition (two) { values ("0, 50", "0, 50"); }
-        fall_transition (two) { values ("0, 50", "0, 50"); } } }
-  }
-  cell (NOR2) {
-    area : 1.75; cell_leakage_power : 3;
-    pin (A) { direction : input; capacitance : 1; }
-    pin (B) { direction : input; capacitance : 2; }
-    pin (Y) { direction : output; function : "!(A+B)";
-      timing () { related_pin : "A B";
-        cell_rise (two) { values ("20, 30", "70, 80"); }
-        cell_fall (two) { values ("20, 30", "70, 80"); }
-        rise_transition (two) { values ("0, 50", "0, 50"); }
-        fall_transition (two) { values ("0, 50", "0, 50"); } } }
-  }
-  cell (DFF) {
+"""
+    + INVERTER
+    + BUFFER
+    + NAND
+    + NOR
+    + """  cell (DFF) {
     area : 6; cell_leakage_power : 10;
     ff (IQ, IQN) { clocked_on : "CK"; next_state : "D"; }
     pin (CK) { direction : input; capacitance : 1; clock : true; }
@@ -77,6 +65,7 @@ library (few_cells) {
   }
 }
 """
+)
 MACRO = """
 library (ram_256x16) {
   nom_voltage : 1.1;

@@ -1,14 +1,9 @@
 """The text of a design as long simulations have it: equivalent to the Verilog that is exported, and faster."""
 
-from pathlib import Path
-
 from cosim.simulator.rewriting.folded_registers import folded
 from cosim.simulator.rewriting.following_registers import gated
 
-__all__ = ["MODULES", "for_long_runs"]
-
-MODULES = sorted(Path(__file__).parent.glob("*.py"))
-"""Files that what is rewritten depends on."""
+__all__ = ["for_long_runs"]
 
 
 def for_long_runs(verilog: str) -> str:

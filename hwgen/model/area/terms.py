@@ -123,8 +123,6 @@ def synchronous(words: int, bits: int, *, parts: int = 1, transparent: bool = Fa
 
 SCALE_BITS = 23
 """Bits of a multiplier, a shift and a way of rounding, in the second word of a channel's record."""
-BLOCKS = ("control", "datapath", "fill", "placer", "weight", "output", "ports", "sequencer")
-"""Blocks of an HWC: parts of the Verilog's instances that grow with the same things."""
 
 
 def hwc_structure(p: HwcParameters) -> Structure:
@@ -440,8 +438,6 @@ def _sequencer(p: HwcParameters) -> Terms:
 
 # --- what is around the HWCs of a cluster, and the vector unit ---
 
-CLUSTER_BLOCKS = ("interconnect", "queues", "dma", "vector")
-"""Blocks of a cluster beside its HWCs."""
 READERS = ("_i", "_w")
 """How the names of masters end that never write; those of the DMA's store channel read alone, too."""
 

@@ -8,6 +8,7 @@ from amaranth.sim import Simulator
 
 from hwgen.arch.serial import LEAST_DIVISOR
 from hwgen.gateware.board.uart import UartReceiver, UartTransmitter
+from tests.gateware.simulate import simulate
 
 BYTES = [0x00, 0xFF, 0x55, 0xAA, 0x01, 0x80, 0x77, 0x4B]
 
@@ -33,10 +34,7 @@ def received(line: list[int], divisor: int) -> tuple[list[int], int]:
                 found.append(byte)
             breaks += broken
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     return found, breaks
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
-from amaranth.sim import Simulator
 
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
@@ -14,6 +13,7 @@ from hwgen.arch.registers.errors import ClusterError
 from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.registers import ClusterRegisters
 from tests.export.test_cluster import PARAMETERS
+from tests.gateware.simulate import simulate
 
 FAILED = 4
 """Of the status: the bit of that name."""
@@ -51,10 +51,7 @@ def run(
         await ctx.tick()
         assert not ctx.get(bridge.apb.pready)
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(m, bench)
     return answers
 
 

@@ -6,11 +6,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.gateware.bus.axi import ID_BITS, INCR
 from hwgen.gateware.bus.axi_interconnect import AxiInterconnect
 from tests.gateware.bus.subordinate import Order, Subordinate
+from tests.gateware.simulate import simulate
 
 READ_IDS, WRITE_ID = (0, 2), 1
 SLVERR, DECERR = 2, 3
@@ -222,10 +222,7 @@ def run(masters: int, *, seed: int, bursts_each: int, eagerness: float, of_slave
                 return
         raise AssertionError("no end")
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert not any(slave.expected.values())
     return worst
 
@@ -260,10 +257,7 @@ def test_a_master_that_takes_no_data_keeps_nobody_waiting() -> None:
             await ctx.tick()
         assert slow.done
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
 
 
 MEMORY_BYTES = 1 << 16
@@ -306,8 +300,5 @@ def test_data_do_not_wait_until_their_address_is_accepted(order: Order, kind: ty
                     return
             raise AssertionError("no end")
 
-        simulator = Simulator(dut)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
+        simulate(dut, bench)
         assert memory == expected

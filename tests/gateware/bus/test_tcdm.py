@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from amaranth._unused import MustUse
-from amaranth.sim import Simulator
 
 from hwgen.arch.bus import WriteAnswers
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, WRITE_ANSWER_LIMIT
 from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmRegister
+from tests.gateware.simulate import simulate
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,7 @@ def run(
         if ctx.get(dut.fault):
             seen.fault = ctx.get(dut.fault_address)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     return seen
 
 
@@ -259,7 +256,4 @@ def test_a_register_grants_at_once_and_answers_a_cycle_later() -> None:
             await ctx.tick()
         assert seen == [(3, 16), (4, 32), (6, 64)]
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)

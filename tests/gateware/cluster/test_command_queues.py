@@ -5,7 +5,6 @@ from random import Random
 from typing import Any
 
 from amaranth.hdl import ResetInserter, Signal
-from amaranth.sim import Simulator
 
 from hwgen.arch.commands import (
     MAX_HWCS,
@@ -27,6 +26,7 @@ from hwgen.arch.commands import (
 )
 from hwgen.gateware.cluster.command_queues import CommandReader, MoveQueue
 from hwgen.gateware.cluster.compute_queue import ComputeQueue
+from tests.gateware.simulate import simulate
 
 BASE = 0x1000
 
@@ -118,10 +118,7 @@ def test_the_reader_agrees_with_the_decoder() -> None:
                 assert [words[: len(part)] for words, part in zip(got, expected, strict=True)] == expected
             seen[wrong is None] += 1
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert min(seen.values()) > 40, seen
     assert settles > 2
 
@@ -140,10 +137,7 @@ def run_queue(dut: Any, words: list[int], cycle: Any, cycles: int) -> None:
             await ctx.tick()
         assert not left
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
 
 
 def placed(commands: list[Command]) -> list[int]:

@@ -4,9 +4,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.gateware.cluster.multicast import Multicast
+from tests.gateware.simulate import simulate
 
 HWCS = 4
 READS = 30
@@ -44,10 +44,7 @@ def run(leaders: list[int], sequences: list[list[int]], rng: Random, cycles: int
                     asked[i].append(due[i])
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     return asked, answered
 
 

@@ -5,11 +5,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.cluster import TcdmParameters
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
+from tests.gateware.simulate import simulate
 
 SIZE = 256
 
@@ -116,10 +116,7 @@ def run(masters: list[Master], banks: int, cycles: int) -> None:
         await ctx.tick()
         assert ctx.get(dut.conflicts[0]) == 0
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
 
 
 @pytest.mark.parametrize(("count", "banks"), [(1, 2), (3, 4), (7, 4), (5, 16)])

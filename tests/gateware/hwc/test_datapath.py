@@ -5,11 +5,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.gateware.hwc.datapath import Datapath
 from hwgen.ir.lanes import Lanes
 from tests.arch.test_hwc import SOUND
+from tests.gateware.simulate import simulate
 
 PARAMETERS = replace(SOUND, input_bytes=4096, weight_bytes=4096, output_bytes=4096, operand_bits=16)
 OPERATIONS = 12
@@ -86,7 +86,4 @@ def test_products_of_channels_are_added(lanes: Lanes, bits: int) -> None:
             assert [ctx.get(one) for one in datapath.unload_data] == operands.sums()
             await ctx.tick()
 
-    simulator = Simulator(datapath)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(datapath, bench)

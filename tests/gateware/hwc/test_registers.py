@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.control import Control, Status, error_of
@@ -12,6 +11,7 @@ from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import KEY, hwc_registers
 from hwgen.gateware.hwc.registers import ControlRegisters
 from tests.arch.test_hwc import SOUND
+from tests.gateware.simulate import simulate
 
 PARAMETERS = replace(SOUND, read_back=True)
 ADDRESS = {register.name: register.address for register in hwc_registers(PARAMETERS)}
@@ -68,10 +68,7 @@ def run(scenario: Any, parameters: HwcParameters = PARAMETERS) -> None:
     async def bench(ctx: Any) -> None:
         await scenario(ctx, Port(ctx, registers))
 
-    simulator = Simulator(registers)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(registers, bench)
 
 
 def test_settings_read_back_and_a_sound_start_starts() -> None:

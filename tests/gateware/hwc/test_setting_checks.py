@@ -3,10 +3,9 @@
 from random import Random
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hwgen.gateware.hwc.setting_checks import SettingChecks
 from tests.gateware.hwc.test_registers import PARAMETERS
+from tests.gateware.simulate import simulate
 
 CYCLES = 20
 """Cycles from the start in which a contradiction is found."""
@@ -58,8 +57,5 @@ def test_contradictions_are_found_within_some_cycles_and_nothing_else_is() -> No
             assert told == contradict(values), values
             found[told] += 1
 
-    simulator = Simulator(checks)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(checks, bench)
     assert min(found) > 50

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.registers.hwc import WATCHDOG_PERIOD
 from hwgen.gateware.hwc.watchdog import Watchdog
+from tests.gateware.simulate import simulate
 
 
 def run(scenario: Callable[[Any, Watchdog], Awaitable[None]]) -> None:
@@ -17,10 +17,7 @@ def run(scenario: Callable[[Any, Watchdog], Awaitable[None]]) -> None:
         ctx.set(watchdog.runs, 1)
         await scenario(ctx, watchdog)
 
-    simulator = Simulator(watchdog)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(watchdog, bench)
 
 
 async def cycles_until(ctx: Any, signal: Any, limit: int) -> int:

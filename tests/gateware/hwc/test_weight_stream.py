@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.gateware.hwc.weight_stream import WeightStream
+from tests.gateware.simulate import simulate
 
 
 def parameters(operand_bits: int = 8) -> HwcParameters:
@@ -49,10 +49,7 @@ def first_tile(extents: dict[str, int], operand_bits: int = 8, cycles: int = 60)
             overflow |= bool(ctx.get(dut.overflow))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     return asked, overflow
 
 

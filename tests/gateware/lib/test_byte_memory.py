@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Module
-from amaranth.sim import Simulator
 
 from hwgen.gateware.lib.byte_memory import BankWrites, ByteMemory
+from tests.gateware.simulate import simulate
 
 
 def _joined(word: BankWrites, *memories: ByteMemory) -> Module:
@@ -87,10 +87,7 @@ def test_reads_what_was_written_wherever_a_run_begins_and_ends(
             seen = await read((1 << len(memory.read_address)) - before)
             assert seen[before:] == expected[: lanes - before]
 
-    simulator = Simulator(_joined(word, memory))
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(_joined(word, memory), bench)
 
 
 def test_block_ram_answers_the_same_in_every_cycle() -> None:
@@ -113,7 +110,4 @@ def test_block_ram_answers_the_same_in_every_cycle() -> None:
             changed += any(one)
         assert changed > 300
 
-    simulator = Simulator(_joined(word, luts, blocks))
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(_joined(word, luts, blocks), bench)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Value
-from amaranth.sim import Simulator
 
 from hwgen.arch.registers.hwc import loop_counts
 from hwgen.gateware.lib.nest import LevelRegister, LoopNest, SteppedValue
+from tests.gateware.simulate import simulate
 
 Position = tuple[tuple[int, int], ...]
 BITS = dict.fromkeys("mcyx", 6)
@@ -131,10 +131,7 @@ def walk(
             if isinstance(register, LevelRegister):
                 ctx.set(register.fresh, 0)
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(m, bench)
     return seen
 
 

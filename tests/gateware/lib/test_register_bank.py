@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Field, setting, value_register, write_only
 from hwgen.arch.registers.errors import Refusal
 from hwgen.gateware.lib.register_bank import RegisterBank, layout_of, settings_signature
+from tests.gateware.simulate import simulate
 
 IDENTITY, MIXED, AMOUNT, SIZE, LAST, HIDDEN = 0, 4, 8, 0x40, 0x44, 0x48
 
@@ -76,10 +76,7 @@ def run(scenario: Callable[[Any, RegisterBank, Port], Awaitable[None]]) -> None:
     async def bench(ctx: Any) -> None:
         await scenario(ctx, bank, Port(ctx, bank))
 
-    simulator = Simulator(bank)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(bank, bench)
 
 
 def test_everything_reads_its_reset_value() -> None:

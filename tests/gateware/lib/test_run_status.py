@@ -3,10 +3,9 @@
 from random import Random
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hwgen.arch.registers.errors import HwcError
 from hwgen.gateware.lib.run_status import RunStatus
+from tests.gateware.simulate import simulate
 
 EVENTS = ("begins", "clear", "refused", "ended", "gives_up")
 
@@ -42,8 +41,5 @@ def test_done_and_an_error_are_never_set_together() -> None:
                 assert (failed, code) == (1, HwcError.INPUT_BUS), "that of a run replaces that of a refused access"
             seen.add((done, failed, code))
 
-    simulator = Simulator(run)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(run, bench)
     assert len(seen) >= 5

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
 
 from hwgen.gateware.lib.rounding import beyond
 from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling, below_half
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.requantisation import ROUNDINGS, Requantisation, Scale
+from tests.gateware.simulate import simulate
 
 Case = tuple[int, int, Requantisation]
 
@@ -98,10 +98,7 @@ def test_equals_the_reference_four_cycles_later(rounding: str) -> None:
             await ctx.tick()
             at += advances
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(m, bench)
 
 
 def test_rounding_twice_differs_where_halves_are() -> None:

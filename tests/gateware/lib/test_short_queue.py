@@ -5,9 +5,9 @@ from typing import Any
 
 from amaranth.hdl import Module
 from amaranth.lib.fifo import SyncFIFO
-from amaranth.sim import Simulator
 
 from hwgen.gateware.lib.short_queue import ShortQueue
+from tests.gateware.simulate import simulate
 
 
 def test_it_is_a_fifo_of_two_entries() -> None:
@@ -28,8 +28,5 @@ def test_it_is_a_fifo_of_two_entries() -> None:
                 assert ctx.get(short.r_data) == ctx.get(judge.r_data)
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(m, bench)
     assert len(seen) == 12, "empty, half and full, with each of the four requests"

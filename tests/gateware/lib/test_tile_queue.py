@@ -3,9 +3,8 @@
 from random import Random
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hwgen.gateware.lib.tile_queue import TileQueue
+from tests.gateware.simulate import simulate
 
 CAPACITY = 40
 
@@ -50,7 +49,4 @@ def test_free_units_and_those_that_are_spare() -> None:
         assert pushed > 50
         assert seen == {False, True}
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)

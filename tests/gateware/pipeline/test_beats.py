@@ -10,6 +10,7 @@ from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
 from hwgen.gateware.pipeline.beats import Gather, Scatter, TileSource
+from tests.gateware.simulate import simulate
 
 
 @pytest.mark.parametrize(("channels", "beat"), [(1, 1), (5, 2), (6, 3), (4, 4), (7, 4), (3, 1)])
@@ -76,10 +77,7 @@ def test_a_source_takes_as_many_pixels_as_the_tile_has() -> None:
             *_, ready = await ctx.tick().sample(source.i_beat.ready)
             taken.append(ready)
 
-    simulator = Simulator(source)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(main)
-    simulator.run()
+    simulate(source, main)
     assert sum(taken) == 3 * 2 * 2
     assert not any(taken[:3])
 
@@ -98,9 +96,6 @@ def test_a_tile_without_new_pixels_leaves_the_stream_to_the_next() -> None:
             *_, ready = await ctx.tick().sample(source.i_beat.ready)
             taken.append(ready)
 
-    simulator = Simulator(source)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(main)
-    simulator.run()
+    simulate(source, main)
     assert not any(taken[:21])
     assert sum(taken) == 2 * 3

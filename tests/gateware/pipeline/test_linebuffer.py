@@ -7,6 +7,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.gateware.pipeline.linebuffer import LineBuffer, OverlapFirst
+from tests.gateware.simulate import simulate
 
 LINE, LINES = 5, 4
 
@@ -131,10 +132,7 @@ def test_a_tap_that_is_not_served_holds_the_ring() -> None:
             *_, ready = await ctx.tick().sample(buffer.i_pixel.ready)
             taken.append(ready)
 
-    simulator = Simulator(buffer)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(main)
-    simulator.run()
+    simulate(buffer, main)
     # three in the ring, one in flight, one in the tap's queue
     assert sum(taken) == 5
 

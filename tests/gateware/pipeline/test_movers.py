@@ -4,7 +4,6 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline import MoverParameters
@@ -12,6 +11,7 @@ from hwgen.gateware.bus.axi_interconnect import BurstArbiter
 from hwgen.gateware.pipeline.movers.reader import Unpacker
 from hwgen.gateware.pipeline.movers.runs import BurstCutter, OrderedRuns
 from hwgen.gateware.pipeline.movers.writer import Packer
+from tests.gateware.simulate import simulate
 
 PARAMETERS = MoverParameters(axi_bits=32, burst_bytes=16)
 WIDTH = PARAMETERS.beat_bytes
@@ -30,14 +30,6 @@ def bursts_of(address: int, size: int) -> list[tuple[int, int]]:
             bursts.append((byte, byte))
         bursts[-1] = (bursts[-1][0], byte)
     return bursts
-
-
-def simulate(top: Any, *benches: Any) -> None:
-    simulator = Simulator(top)
-    simulator.add_clock(1e-6)
-    for bench in benches:
-        simulator.add_testbench(bench)
-    simulator.run()
 
 
 async def give(ctx: Any, port: Any, **payload: int) -> None:

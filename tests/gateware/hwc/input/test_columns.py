@@ -5,10 +5,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.input.columns import TileColumns
+from tests.gateware.simulate import simulate
 
 ROWS_SLIDE = HwcParameters(
     loops=tuple("ymckxl"), input_marker=0, weight_marker=0, output_marker=2, input_bytes=256, weight_bytes=32,
@@ -78,8 +78,5 @@ def test_columns_that_are_used_and_where_they_lie(parameters: HwcParameters) -> 
         return last + 1, at[0]
 
     dut = TileColumns(parameters)
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert min(seen.values()) > 15, seen

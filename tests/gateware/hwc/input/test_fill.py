@@ -5,11 +5,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.gateware.hwc.input.fill import InputFill
 from hwgen.ir.lanes import Lanes, Ports
 from tests.gateware.hwc.test_datapath import PARAMETERS
+from tests.gateware.simulate import simulate
 
 PHASES = (40, 80, 120)
 LINE = 200
@@ -61,7 +61,4 @@ def test_the_bytes_of_columns_are_told_apart(stride: int, width: int) -> None:
             expected = {LINE + bases[of] + at: data[column] for (at, of), column in zip(places, used, strict=True)}
             assert written == expected
 
-    simulator = Simulator(fill)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(fill, bench)

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.input.rows import TileRows
+from tests.gateware.simulate import simulate
 
 PARAMETERS = HwcParameters(
     loops=tuple("ymckl"), input_marker=0, weight_marker=0, output_marker=2, input_bytes=128, weight_bytes=32,
@@ -87,8 +86,5 @@ def test_new_rows_kept_rows_and_rows_before_them() -> None:
         seen["padding"] += rows[0] < 0
 
     dut = TileRows(PARAMETERS)
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert min(seen.values()) > 20, seen

@@ -5,11 +5,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.gateware.hwc.input.walk import InputWalk
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
+from tests.gateware.simulate import simulate
 from tests.random.layers import hwc, schedules_for
 
 Ranges = dict[str, tuple[int, int]]
@@ -71,7 +71,4 @@ def test_every_tile_of_random_layers(name: str) -> None:
                 assert ctx.get(dut.finished) == (number == len(wanted) - 1)
                 await ctx.tick()
 
-        simulator = Simulator(dut)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
+        simulate(dut, bench)

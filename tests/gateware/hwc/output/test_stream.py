@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import loop_counts
@@ -18,6 +17,7 @@ from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.requantisation import Requantisation
+from tests.gateware.simulate import simulate
 
 SHAPES = {
     "x16": (1, 1, 16),
@@ -288,10 +288,7 @@ def run(task: Task, stalls: bool, seed: int = 1) -> tuple[Around, np.ndarray]:
             assert around.now < 20_000
             await cycle(ctx, stream, around, compute)
 
-    simulator = Simulator(stream)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(stream, bench)
     assert not compute.work
     expected = requantise(compute.results.astype(np.int32), biases, task.requantisation())
     return around, expected

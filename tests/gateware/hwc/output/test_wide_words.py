@@ -7,11 +7,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.wide_words import WideWords
 from hwgen.ir.lanes import Lanes, Ports
+from tests.gateware.simulate import simulate
 
 LINES = 4
 
@@ -101,10 +101,7 @@ def test_words_are_joined_and_split(width: int, write: bool) -> None:
             idle = 0 if at < len(words) or answers else idle + 1
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     if write:
         for word, value in zip(words, values, strict=True):
             expected[word.address : word.address + 4] = value.to_bytes(4, "little")

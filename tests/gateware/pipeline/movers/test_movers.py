@@ -4,13 +4,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hwgen.arch.pipeline import ConvStage, MapParameters, MoverParameters, PipelineParameters
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.gateware.pipeline.movers.movers import Movers
 from hwgen.gateware.pipeline.ports import stream_members
 from tests.gateware.bus.subordinate import Order, Subordinate
+from tests.gateware.simulate import simulate
 
 PARAMETERS = PipelineParameters(
     (
@@ -75,10 +75,7 @@ class Bench:
             assert not ends, f"{[len(beats) for beats in left.values()]} bytes are not written"
             assert ctx.get(dut.settled)
 
-        simulator = Simulator(dut)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
+        simulate(dut, bench)
 
 
 @pytest.mark.parametrize("order", Order)
