@@ -4,13 +4,15 @@ First the steps of the HWCs' tiles, then the loops around a tile and its spread,
 (`hwgen.search.cluster.neighbours`), then again. An estimate of a neighbour is believed to miss the cycles by the
 factor by which it missed those of the schedule itself; each neighbour that is not clearly slower by that is timed.
 
+From places of a short program that are nearly as fast as the best one it goes on, too.
+
 *The descent is bounded by what can be won*: the farther the cycles are from the proven bound, the more neighbours are
 looked at, `MOST_LOOKED_AT` at most. Nor are those looked at that move many more bytes at the HWCs' ports than the
 schedule that it began with, unless that is of a short program: where ports are busy most of the time, HWCs wait at
 the banks of the memory for longer than the model tells.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -22,11 +24,16 @@ from hwgen.search.cluster.promising_nests import Estimate
 
 __all__ = ["SHORT", "Arrived", "Descent"]
 
+Kind = Callable[[Place], Iterator[Place]]
+"""Neighbours of one kind."""
+
 MOST_LOOKED_AT = 48
 WORTH = 0.008
 """The part of the bound that can be won, for which one neighbour is looked at."""
 BESIDE, BESIDE_PART = 100, 0.002
 """Cycles that a neighbour may be estimated to take more, and is timed; or this part of them, if that is more."""
+NEARLY = 0.03
+"""The part by which the cycles of a place of a short program may exceed the fewest, and it is gone on from."""
 MORE, SHORT = 0.3, 500
 """The part by which a neighbour may move more bytes at the ports than the schedule that a descent began with; cycles
 below which a program is short."""
@@ -76,9 +83,20 @@ class Descent:
             turn = (turn + 1) % len(kinds)
             vain = 1 if any(one.cycles < at.cycles for one in beside) else vain + 1
             found += beside
+        if start.cycles < SHORT:
+            found += self._past(found, kinds)
         return found[1:]
 
-    def _new(self, at: Arrived, kind: Callable[[Place], Iterator[Place]]) -> Iterator[tuple[Place, float]]:
+    def _past(self, found: list[Arrived], kinds: Sequence[Kind]) -> list[Arrived]:
+        """What is timed from other places of a short program that are nearly as fast as the fastest one: a few cycles
+        of setting up may lie between that and a faster one."""
+        least, past = min(one.cycles for one in found), list[Arrived]()
+        for at in sorted(found, key=lambda one: one.cycles)[1:]:
+            if at.cycles <= (1 + NEARLY) * least:
+                past += [one for kind in kinds for one in self._timed(at, kind)]
+        return past
+
+    def _new(self, at: Arrived, kind: Kind) -> Iterator[tuple[Place, float]]:
         """Neighbours that were not looked at yet and are not clearly slower, with their estimates."""
         most = (at.cycles + max(BESIDE, BESIDE_PART * at.cycles)) * at.estimate / at.cycles
         for one in kind(at.place):
@@ -96,7 +114,7 @@ class Descent:
             except InputError:
                 continue
 
-    def _timed(self, at: Arrived, kind: Callable[[Place], Iterator[Place]]) -> list[Arrived]:
+    def _timed(self, at: Arrived, kind: Kind) -> list[Arrived]:
         """Places on the way, each of which is timed."""
         found: list[Arrived] = []
         goes_on = True
