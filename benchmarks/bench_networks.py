@@ -35,6 +35,7 @@ from hwgen.lower.network.forecast import forecast_of
 from hwgen.lower.network.parts import LayerPart
 from hwgen.lower.network.placement import possible_placement
 from hwgen.readers.integers.reader import read_quantised
+from hwgen.tools.garbage import collecting_rarely
 
 SHARE, SECONDS, PLAN_SECONDS = 0.99, 10.0, 60.0
 ROOFLINE = {
@@ -93,7 +94,8 @@ def _planned(graph: Graph, name: str, hosts: Collection[str]) -> bool:
     ``hosts`` : nodes that no hardware runs.
     """
     started = time.perf_counter()
-    plan = plan_cluster(graph, load_hardware(CLUSTER))
+    with collecting_rarely():  # as every call of the API does
+        plan = plan_cluster(graph, load_hardware(CLUSTER))
     seconds = time.perf_counter() - started
     each = [forecast_of(plan, stretch) for stretch in plan.stretches]
     cycles, served = sum(one.cycles for one in each), sum(one.bytes for one in each)

@@ -1,4 +1,6 @@
-"""What every call of the API runs in: a folder for temporary files, folders that it alone writes into, Ctrl-C."""
+"""What every call of the API runs in: a folder for temporary files, folders that it alone writes into, Ctrl-C.
+
+Garbage is collected rarely meanwhile."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -8,6 +10,7 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
+from hwgen.tools.garbage import collecting_rarely
 from hwgen.tools.output import command
 from hwgen.tools.processes import stop_all
 from hwgen.tools.scratch import own_scratch, scratch
@@ -23,7 +26,8 @@ def call(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def called(*arguments: P.args, **options: P.kwargs) -> R:
-        with _interruptible(), nullcontext() if own_scratch() is not None else scratch(), command():
+        own = nullcontext() if own_scratch() is not None else scratch()
+        with _interruptible(), collecting_rarely(), own, command():
             return function(*arguments, **options)
 
     return called

@@ -14,6 +14,7 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, TypeVar
 
+from hwgen.tools.garbage import collect_rarely
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["SPAWN", "as_they_come", "follow_the_parent", "side_by_side", "without_main"]
@@ -123,8 +124,10 @@ def as_they_come(
 
 
 def follow_the_parent() -> None:
-    """Prepare a process of a pool: leave interrupts to the parent, and do not outlive it, however it ends."""
+    """Prepare a process of a pool: leave interrupts to the parent, collect garbage rarely, and do not
+    outlive the parent, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    collect_rarely()
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
