@@ -17,7 +17,7 @@ def collect_rarely() -> None:
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Do so within it; a function that it decorates does so while it runs."""
+    """Do so within it."""
     before = gc.get_threshold()
     collect_rarely()
     try:

@@ -63,9 +63,8 @@ def test_hwgen_works_without_studies_and_papers(rooms: Path, tmp_path: Path) -> 
     table, found, made, scaled = (tmp_path / name for name in ("set.yaml", "found", "made", "scaled.yaml"))
     machine = load_hardware(named_file("hardware", "m4c4_1KiB")).model_copy(update={"requantisation": "scaled"})
     save_hardware(machine, scaled)
-    save_schedule(
-        small(), tmp_path / "one" / "small.yaml"
-    )  # whose HWC, as that of the network, other tests simulate too
+    # Other tests simulate the HWC of this one, too, as that of the network.
+    save_schedule(small(), tmp_path / "one" / "small.yaml")
     table.write_text(
         "format: 1\nkind: layer_list\nnetwork: small\nlayers:\n- {name: a, op: conv, input_channels: 4, "
         "output_channels: 4, input_height: 6, input_width: 6, output_height: 4, output_width: 4, kernel: [3, 3]}\n"

@@ -66,7 +66,7 @@ class TileCommands:
     schedule, placement : as they were given.
     slices : the slices of each tile.
     kinds : of each tile the number of its kind. Tiles of a kind have slices of the same shapes, on the same HWCs, of
-        which the same go on with sums or leave them to others; they take the same cycles.
+        which the same go on with sums or leave them to others; their cycles are taken to be those of the first.
     examples : a tile of each kind, the first.
     """
 
