@@ -19,7 +19,7 @@ from cosim.device.device import HARNESS
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import expected_output, random_data
 from cosim.hwc.preparation import rehearsal
-from cosim.hwc.runner import build_profiled, hwc_device, run_jobs
+from cosim.hwc.runner import build_profiled, depth_for, hwc_device, run_jobs
 from cosim.simulator.rewriting.design_text import for_long_runs
 from cosim.simulator.rewriting.edge import rearrange
 from cosim.simulator.verilator import FAST, OPTIMISED, REHEARSED_CYCLES
@@ -136,7 +136,8 @@ def measured() -> dict[str, list[Speed]] | None:
         for _ in range(ROUNDS):
             for kind, speeds in found.items():
                 if kind == "cosim":
-                    build_profiled(text, rehearsal(program, REHEARSED_CYCLES))
+                    device = hwc_device(text, depth_for("verilator", len(job.image)), job.ports)
+                    build_profiled(device, lambda: rehearsal(program, REHEARSED_CYCLES))
                     (result,) = run_jobs(text, [job])
                     speed, memory = Speed(result.cycles, result.cpu_seconds), result.memory
                 else:

@@ -109,7 +109,7 @@ def rehearsal(program: Program, cycles: int) -> Job:
 
 def _job(program: Program, name: str, image: NDArray[np.uint32], cycle_limit: int, random: int) -> Job:
     """A run of a compiled schedule from this image, without stalls."""
-    addresses, ports = hwc_registers(program.parameters).addresses, program.parameters.ports
+    addresses = hwc_registers(program.parameters).addresses
     return Job(
         name=name,
         registers=program.registers,
@@ -121,7 +121,7 @@ def _job(program: Program, name: str, image: NDArray[np.uint32], cycle_limit: in
         cycle_limit=cycle_limit,
         random=random,
         reads={name: addresses[name] for name in ("cycles", *(f"stall_{what}" for what in STALLS))},
-        ports=(ports.I, ports.W, ports.O),
+        ports=program.parameters.ports.each,
         tells_memory=addresses.get("write_answers"),
     )
 

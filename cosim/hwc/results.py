@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.device.device import Device
 from cosim.device.job import Outcome
 from cosim.device.judge import AT_HWC, Expected
 from cosim.device.judge import judge as judge_outcome
@@ -20,8 +21,9 @@ from cosim.hwc.divergence import divergences
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import LayerData, requantisation_for
 from cosim.hwc.preparation import Run, prepare, rehearsal
-from cosim.hwc.runner import Bench, build_profiled, depth_for, hwc_is_built, run_jobs
+from cosim.hwc.runner import Bench, build_profiled, depth_for, hwc_device, run_jobs
 from cosim.simulator.pace import Forecast, hwc_paces, soonest, total
+from cosim.simulator.registry import SIMULATORS
 from cosim.simulator.verilator import REHEARSED_CYCLES
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.export.cached import generated
@@ -214,9 +216,8 @@ class _OneBlock:
 
     def forecast(self, programs: Sequence[Program]) -> Forecast:
         """What is to be built, and how long it all takes."""
-        depth = depth_for(self.simulator, max(program.layout.size for program in programs) // WORD_BYTES)
         parameters = programs[0].parameters
-        ports = (parameters.ports.I, parameters.ports.W, parameters.ports.O)
+        device = self._device(parameters.ports.each, max(program.layout.size for program in programs) // WORD_BYTES)
         paces = hwc_paces(parameters.lanes.product)
         ways = (self.simulator,) if self.fast is False or not self._in_native_loop else ("verilator", *FAST)
         paces = {name: paces[name] for name in (FAST if self.fast and self._in_native_loop else ways)}
@@ -224,7 +225,7 @@ class _OneBlock:
             paces,
             [least_cycles(predict(program.schedule)) for program in programs],
             processes=self.jobs,
-            built=lambda name: hwc_is_built(self.text, depth, ports, name),
+            built=lambda name: SIMULATORS[name].has(device, "bench"),
         )
 
     def results(self, runs: list[Run], forecast: Forecast) -> dict[int, LayerResult]:
@@ -249,7 +250,8 @@ class _OneBlock:
         fast = True if forecast.simulator in FAST else self.fast
         if forecast.simulator == "verilator_profiled":
             largest = max(runs, key=lambda run: len(run.job.image))
-            build_profiled(self.text, rehearsal(largest.program, REHEARSED_CYCLES))
+            device = self._device(largest.job.ports, len(largest.job.image))
+            build_profiled(device, lambda: rehearsal(largest.program, REHEARSED_CYCLES))
         for batch in [longest_first] if self.waves is None else [[run] for run in runs]:
             run_jobs(
                 self.text,
@@ -266,6 +268,10 @@ class _OneBlock:
             reasons = divergences(run, outcome, self._once_more)
             results[run.index] = replace(result, failures=(*result.failures, *reasons))
         return results
+
+    def _device(self, ports: tuple[int, int, int], words: int) -> Device:
+        """The HWC with a memory of so many words."""
+        return hwc_device(self.text, depth_for(self.simulator, words), ports)
 
     @property
     def _in_native_loop(self) -> bool:

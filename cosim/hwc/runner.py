@@ -25,7 +25,7 @@ from hwgen.tools.processes import stop
 from hwgen.tools.toolchain import Simulator as Tool
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["Bench", "build_profiled", "depth_for", "hwc_device", "hwc_is_built", "run_jobs"]
+__all__ = ["Bench", "build_profiled", "depth_for", "hwc_device", "run_jobs"]
 
 Bench = Literal["native", "gpi"] | str
 """What is around the HWC: the harness in HDL, with the clock from the run loop that is linked into Verilator's
@@ -40,7 +40,7 @@ STALL = "stall_"
 
 
 def hwc_device(verilog: str, depth_log2: int, ports: tuple[int, int, int] = (WORD_BITS,) * 3) -> Device:
-    """An HWC in the harness that counts and serves the memory, of so many words and with ports of so many bits."""
+    """An HWC in the harness that counts and serves the memory: its Verilog, the log2 of words, bits of its ports."""
     widths = {f"Width{port}": width for port, width in zip("IWO", ports, strict=True)}
     sources = ("hwc.sv", "configuration.sv", "tcdm_port.sv")
     return Device({"hwc.v": verilog}, sources, "hwc.vlt", {"DepthLog2": depth_log2, **widths})
@@ -98,23 +98,17 @@ def _chosen(name: Tool, device: Device, *, fast: bool | None) -> Simulator:
     return SIMULATORS[name]
 
 
-def hwc_is_built(verilog: str, depth_log2: int, ports: tuple[int, int, int], simulator: str) -> bool:
-    """Whether a simulator of this name has built an HWC for `run_jobs`; see `hwc_device`."""
-    return SIMULATORS[simulator].has(hwc_device(verilog, depth_log2, ports), "bench")
-
-
-def build_profiled(verilog: str, rehearsal: Job) -> None:
+def build_profiled(device: Device, rehearsal: Callable[[], Job]) -> None:
     """Make the build for very long runs, unless it is there; `run_jobs` then takes it wherever it takes a fast one.
 
     Parameters
     ----------
-    verilog : the design's text, top ``hwc``.
-    rehearsal : a short run that is like those to come and has as large a memory.
+    device : an HWC; see `hwc_device`.
+    rehearsal : gives a short run that is like those to come; called when the first of two compilations is done.
     """
-    device = hwc_device(verilog, depth_for("verilator", len(rehearsal.image)), rehearsal.ports)
 
     def rehearse(folder: Path) -> None:
-        _run_in(folder, SIMULATORS["verilator"], device, "native", [rehearsal], 1, None, lambda result: None)
+        _run_in(folder, SIMULATORS["verilator"], device, "native", [rehearsal()], 1, None, lambda result: None)
 
     ProfiledVerilator(rehearse).build(device, "bench")
 

@@ -13,6 +13,7 @@ import numpy as np
 from cosim.cluster.generated import read_clusters
 from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
+from cosim.hwc.ahead import BuildAhead
 from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
 from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, run_stacks
@@ -317,10 +318,17 @@ class CosimRequest:
         solution = solution_among(self.workload, self.macs, unfit, dram=self.dram)
         if solution is not None:
             return self._pipelines(solution)
-        works = work_of(
-            self.workload, buffer=None if self.buffer is None else sizes_text(self.buffer), hardware=self.hardware,
-            per_layer=self.per_layer, objective=self.objective, slack=self.slack, partial=self.partial,
-        )  # fmt: skip
+        with BuildAhead(self.jobs, wanted=self.simulator == "verilator" and not self.waves) as ahead:
+            works = work_of(
+                self.workload, buffer=None if self.buffer is None else sizes_text(self.buffer),
+                hardware=self.hardware, per_layer=self.per_layer, objective=self.objective, slack=self.slack,
+                partial=self.partial, begin=ahead.begin,
+            )  # fmt: skip
+            for work in works:
+                ahead.rehearse(work.schedules, work.hardware)
+            return self._of_works(works, sharing)
+
+    def _of_works(self, works: list[Work], sharing: Sharing | None) -> Cosimulation:
         tell_shapes(self.workload, works, given=self.hardware is not None)
         if self.keep is not None:
             save_works(works, self.keep)

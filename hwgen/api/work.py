@@ -1,7 +1,7 @@
 """What ``generate``, ``cosim`` and ``synth`` work on: schedules from files, or layers that are scheduled first."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -110,12 +110,14 @@ def work_of(
     slack: float | None = None,
     alone: bool = False,
     partial: bool = False,
+    begin: Callable[[Sequence[Layer], Hardware], None] = lambda layers, hardware: None,
 ) -> list[Work]:
     """Read the schedules; or schedule the set: on the given HWC or cluster, one for each layer, the best one for all.
 
     Schedules that run on different hardware are works of their own. ``alone``: a set is scheduled for one HWC even
     where there is a cluster of them. ``partial``: leave out what cannot be scheduled. ``objective``, ``slack``: those
-    of `ObjectiveOption` and `SlackOption`; None: the default.
+    of `ObjectiveOption` and `SlackOption`; None: the default. ``begin`` : called with the layers of a set and given
+    hardware before they are scheduled.
     """
     given = read_hardware(hardware)
     if not _is_set(workload):
@@ -129,6 +131,8 @@ def work_of(
     allowed = slack_of(named, slack, shared=given is None and not per_layer)
     network: NetworkLike = workload if is_network(workload) else _names(workload)[0]
     coverage = covered(network, partial=partial)
+    if given is not None:
+        begin(coverage.layers, given)
     if given is not None and given.cluster is not None and not alone:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")

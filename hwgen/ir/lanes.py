@@ -195,6 +195,11 @@ class Ports:
                 raise ValueError(f"{port}: expected {', '.join(map(str, PORT_WIDTHS))} bits, got {written(width)}")
 
     @property
+    def each(self) -> tuple[int, int, int]:
+        """Bits of the ports of I, W and O."""
+        return self.I, self.W, self.O
+
+    @property
     def input_bytes(self) -> int:
         """Bytes that one access of the input's port moves."""
         return self.I // 8

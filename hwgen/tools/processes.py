@@ -36,7 +36,8 @@ MARK = "HWGEN_STARTED_BY"
 
 _END_SECONDS = 5.0
 
-_running: list["subprocess.Popen[bytes]"] = []
+_running: list[tuple[int | None, "subprocess.Popen[bytes]"]] = []
+"""What this process has started, and by which thread."""
 
 
 class _Starts:
@@ -132,7 +133,7 @@ def started(
         start_new_session=True,
     )
     with _Starts.lock:
-        _running[:] = [*(one for one in _running if one.returncode is None), process]
+        _running[:] = [*(one for one in _running if one[1].returncode is None), (threading.get_ident(), process)]
     if _Starts.stops != stops:
         _kill(process)
     return process
@@ -155,11 +156,15 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def stop_all() -> None:
-    """Kill all that `started` has started, or is starting, and that still runs; who waits for it goes on."""
-    _Starts.stops += 1
-    for process in list(_running):
-        if process.poll() is None:
+def stop_all(thread: int | None = None) -> None:
+    """Kill all that `started` has started, or is starting, and that still runs; who waits for it goes on.
+
+    ``thread`` : the identity of one, of whose programs alone those are killed that run.
+    """
+    if thread is None:
+        _Starts.stops += 1
+    for starter, process in list(_running):
+        if thread in (None, starter) and process.poll() is None:
             _kill(process)
 
 

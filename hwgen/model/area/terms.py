@@ -195,7 +195,7 @@ def _memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
         found |= _banks("W", 1, p.weight_banks, p.weight_bytes // p.weight_banks, held=p.block_ram)
     if p.bias_words:
         found["kept biases"] = 1, synchronous(p.record_words * p.bias_words, WORD_BITS)
-    ports = p.ports.I, p.ports.W, p.ports.O
+    ports = p.ports.each
     flat, ahead = (p.input_elements - 1).bit_length() + 1, p.input_words_ahead
     lines = p.weight_lines
     place = 1 + max(1, (lines.stored // lines.word - 1).bit_length()) if lines else 0

@@ -324,14 +324,14 @@ def build_rows(rows: Sequence[Row]) -> dict[str, Any]:
         for program in (compile_layer(row.entry.schedule, row.entry.hardware) for row in rows)
     }
     parameters = rows[0].parameters
-    text, ports = generated(parameters), parameters.ports
+    text = generated(parameters)
     cycles = sum(row.least_cycles for row in rows)
     paces = {name: one for name, one in hwc_paces(parameters.lanes.product).items() if SIMULATORS[name].native}
     for depth, program in sorted(programs.items(), key=lambda item: item[0]):
-        device = hwc_device(text, depth, (ports.I, ports.W, ports.O))
+        device = hwc_device(text, depth, parameters.ports.each)
         name = soonest(paces, [cycles]).simulator
         if name == "verilator_profiled":
-            build_profiled(text, rehearsal(program, REHEARSED_CYCLES))
+            build_profiled(device, partial(rehearsal, program, REHEARSED_CYCLES))
         else:
             SIMULATORS[name].build(device, "bench")
     return {}

@@ -220,8 +220,8 @@ def test_jobs_are_checked_before_anything_runs() -> None:
 
 def test_a_profiled_build_answers_like_the_others() -> None:
     behaves = jobs()[:3]
-    build_profiled(PROBE, behaves[0])
     device = hwc_device(PROBE, 23)
+    build_profiled(device, lambda: behaves[0])
     folder = SIMULATORS["verilator_profiled"].folder(device, "bench")
     assert list(folder.glob("sim/*.gcda"))  # the rehearsal was watched
     # Verilator's C++ has the form that is rearranged; in another one runs would be right, and slower.
