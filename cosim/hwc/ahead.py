@@ -29,7 +29,7 @@ from hwgen.tools.toolchain import ToolError
 __all__ = ["BuildAhead"]
 
 POLL_SECONDS = 0.05
-SPREAD = (1, 2)
+TIMES_LEAST = (1, 2)
 """Multiples of the cycles that the lanes need at least. Where they ask for different builds, none is made ahead."""
 MOST_OUTPUT_BYTES = 5
 """Bytes of an output and its partial sum."""
@@ -106,7 +106,7 @@ class BuildAhead:
                     processes=self._processes,
                     built=lambda name: SIMULATORS[name].has(device, "bench"),
                 ).simulator
-                for times in SPREAD
+                for times in TIMES_LEAST
             }
             name = names.pop()
             if names or SIMULATORS[name].has(device, "bench"):

@@ -58,7 +58,7 @@ def wanted(monkeypatch: pytest.MonkeyPatch) -> Wanted:
     return asked
 
 
-@pytest.mark.parametrize("shape, simulator", [(SMALL, "Verilator"), (LONG, "ProfiledVerilator")])
+@pytest.mark.parametrize(("shape", "simulator"), [(SMALL, "Verilator"), (LONG, "ProfiledVerilator")])
 def test_the_same_build_is_wanted_ahead_and_then(shape: dict[str, object], simulator: str, wanted: Wanted) -> None:
     with pytest.raises(ToolError, match="not built"):
         hwgen.cosim([layer(shape)], HWC)
@@ -108,12 +108,18 @@ def test_an_error_ends_it(waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "build_profiled", build)
     monkeypatch.setattr(Verilator, "has", lambda simulator, device, form: False)
     before = time.monotonic()
-    with pytest.raises(InputError), BuildAhead(1) as build_ahead:
-        build_ahead.begin([layer(LONG)], machine(HWC))
-        while not begun:
-            assert time.monotonic() - before < 60
-            time.sleep(0.01)
-        raise InputError("no schedule fits")
+    build_ahead = BuildAhead(1)
+
+    def searched_in_vain() -> None:
+        with build_ahead:
+            build_ahead.begin([layer(LONG)], machine(HWC))
+            while not begun:
+                assert time.monotonic() - before < 60
+                time.sleep(0.01)
+            raise InputError("no schedule fits")
+
+    with pytest.raises(InputError, match="no schedule fits"):
+        searched_in_vain()
     assert build_ahead._thread is not None
     assert not build_ahead._thread.is_alive()
     assert time.monotonic() - before < 60
