@@ -23,7 +23,7 @@ from examples.light import MODELS
 from examples.mlperf_tiny.networks import NETWORKS, quantised_network
 from hwgen.api.choosing.request import ChooseRequest, planned_on
 from hwgen.api.choosing.selection import Budget
-from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.choosing.space import Candidate, Space
 from hwgen.api.choosing.workload import QuantisedModel
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.tools.machine import processors
@@ -124,7 +124,7 @@ def _told(name: str, row: dict[str, Any], budget: Budget, better: str) -> bool:
 def _drawn(name: str, model: Path, number: int) -> list[dict[str, Any]]:
     """Plans of clusters that are drawn without regard to their bounds, of those that run the network."""
     work = QuantisedModel(model)
-    space = list(candidates(work.bound(), depthwise=work.depthwise))
+    space = list(Space(work.bound(), depthwise=work.depthwise).grid())
     sample = Random(SEED).sample(space, DRAWN)[:number]
     files = {one.hardware.name: FOLDER / f"{name}_{one.hardware.name}.json" for one in sample}
     waiting = iter([one for one in sample if not files[one.hardware.name].exists()])

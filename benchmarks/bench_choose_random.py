@@ -1,11 +1,11 @@
-"""Fronts of ``hwgen choose`` against hardware that is drawn at random: none that is drawn is better than all of it.
+"""What ``hwgen choose`` names against hardware that is drawn at random: none that is drawn is better.
 
 For ResNet-8 and DS-CNN of MLPerf Tiny, `DRAWN` clusters are drawn from what hardware files may have, not from the
 places that ``choose`` searches: HWCs, lanes along `m` and `c`, ports, loop order, sizes of buffers, shared memory,
-banks, port to the DRAM, vector unit, window for columns. Each that runs the network is planned exactly. The front is
-of all that ``choose`` planned for `BUDGETS`. Mark: none that is drawn has both fewer LUTs, estimated, and fewer
-cycles than every point of the front. How many have both fewer than some point is told, too: between the budgets there
-are points that the search passed, not what it looked for.
+banks, port to the DRAM, vector unit, window for columns. Each that runs the network is planned exactly. ``choose``
+names the fastest for each of `BUDGETS`. Mark: none that is drawn has both fewer LUTs, estimated, and fewer cycles
+than one of these. How many have both fewer than a point of the front of all that was planned is told, too: between
+the budgets there are points that the search passed, not what it looked for.
 
 ``HWGEN_MLPERF_TINY`` names a folder with the models; without it they have the shapes of MLPerf Tiny and random
 weights. Everything is kept in `FOLDER`, so that the benchmark can be run in parts: a call goes on where one was
@@ -55,20 +55,25 @@ def few() -> bool:
 
 
 def _compared(number: int) -> bool:
-    columns = ("network", "drawn", "plans of choose", "front", "better than all of it", "better than a point")
+    columns = ("network", "drawn", "plans of choose", "chosen: LUT4, cycles", "better than a chosen one",
+               "front", "better than a point of it")  # fmt: skip
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
     met = True
     for name, file in MODELS.items():
         model = _model(name, file)
-        plans = [plan for budget in BUDGETS for plan in _planned_by_choose(name, model, budget)]
+        answers = [_planned_by_choose(name, model, budget) for budget in BUDGETS]
+        plans = [plan for answer in answers for plan in answer["plans"]]
+        chosen = [answer["chosen"] for answer in answers if answer["chosen"] is not None]
         others = _drawn(name, model, number)
         front = _front(plans)
-        better = [one for one in others if all(_beats(one, point) for point in front)]
-        some = [one for one in others if any(_beats(one, point) for point in front)]
-        numbers = (f"{len(others)} of {number}", len(plans), len(front), len(better), len(some))
+        better, some = (
+            [one for one in others if any(_beats(one, point) for point in points)] for points in (chosen, front)
+        )
+        named = "; ".join(f"{one['luts']:,}, {one['cycles']:,}" for one in chosen)
+        numbers = (f"{len(others)} of {number}", len(plans), named, len(better), len(front), len(some))
         print(f"| {name} | {' | '.join(map(str, numbers))} |", flush=True)
-        for one in some:
+        for one in better:
             print(f"  better: {one['luts']:,} LUT4, {one['cycles']:,} cycles, {json.dumps(one['keys'])}", flush=True)
         met = met and not better
     return met
@@ -89,18 +94,19 @@ def _kept(file: Path, make: Callable[[], Any]) -> Any:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def _planned_by_choose(name: str, model: Path, budget: Budget) -> list[dict[str, int]]:
-    """LUT4 and cycles of all that ``choose`` planned for a budget."""
+def _planned_by_choose(name: str, model: Path, budget: Budget) -> dict[str, Any]:
+    """LUT4 and cycles of what ``choose`` names for a budget, None if that is nothing, and of all that it planned."""
 
-    def plans() -> list[dict[str, int]]:
+    def answer() -> dict[str, Any]:
         print(f"{name}: choose --luts {budget.luts}", file=sys.stderr, flush=True)
         try:
             found = ChooseRequest(network=model, budget=budget, minutes=MINUTES, confirm=False).answer()
         except InputError:
-            return []
-        return [{"luts": one.candidate.area.lut4, "cycles": one.cycles} for one in found.plans]
+            return {"chosen": None, "plans": []}
+        plans = [{"luts": one.candidate.area.lut4, "cycles": one.cycles} for one in found.plans]
+        return {"chosen": None if found.chosen is None else plans[found.plans.index(found.chosen)], "plans": plans}
 
-    made: list[dict[str, int]] = _kept(FOLDER / f"{model.stem}_{budget.luts}.json", plans)
+    made: dict[str, Any] = _kept(FOLDER / f"{model.stem}_{budget.luts}_chosen.json", answer)
     return made
 
 

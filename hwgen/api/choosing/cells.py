@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.api.choosing.selection import Budget, Planned
-from hwgen.api.choosing.space import BUFFERS, PORTS, Candidate, cluster_keys
+from hwgen.api.choosing.space import BUFFERS, PORTS, Candidate, Sizes, cluster_keys
 from hwgen.api.progress import note, steps
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hardware_file import read_hardware_data
@@ -34,7 +34,7 @@ __all__ = ["CALIBRATED", "CellMap", "MadeInCells", "made_in_cells", "measured_ma
 
 FORMAT = 1
 RIDGE = 1e-4
-Calibration = tuple[int, int, dict[str, int], dict[str, int], dict[str, Any] | None]
+Calibration = tuple[int, int, Sizes, Sizes, dict[str, Any] | None]
 CALIBRATED: tuple[Calibration, ...] = (
     (4, 4, BUFFERS[0], PORTS[0], None),
     (8, 4, BUFFERS[1], PORTS[1], None),

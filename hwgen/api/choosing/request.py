@@ -1,7 +1,7 @@
 """``hwgen choose``: the cluster that fits a network, or layers, and a budget."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
@@ -16,7 +16,7 @@ from hwgen.api.choosing.cells import CellMap, MadeInCells, made_in_cells, measur
 from hwgen.api.choosing.front import Front, Point
 from hwgen.api.choosing.pages import area_unit, asked_lines, bound_cloud, columns_in, plan_rows
 from hwgen.api.choosing.selection import Budget, Planned, Selection
-from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.choosing.space import Candidate, Space
 from hwgen.api.choosing.synthesis import Synthesised, synthesised
 from hwgen.api.choosing.workload import ChosenFor, chosen_for
 from hwgen.api.networks import NetworkLike
@@ -261,17 +261,20 @@ class ChooseRequest:
         claim_folder(self.output)
         work = chosen_for(self.network, partial=self.partial)
         note(f"reading {work.given}")
-        bound = work.bound()
-        found = list(candidates(bound, dram, scaled=work.scaled, depthwise=work.depthwise))
+        space = Space(work.bound(), dram, work.scaled, work.depthwise)
         if library is not None:
             note("areas of all clusters in cells of the library")
-            found = with_cells(found, library)
+
+        def with_areas(some: Iterable[Candidate]) -> list[Candidate]:
+            return list(some) if library is None else with_cells(some, library)
+
+        found = with_areas(space.grid())
         allowed = [one for one in found if self.budget.allows(one)]
         if not allowed:
             raise InputError(f"{work.given}: {_what_limits(found, self.budget)}")
         if library is not None:
             remark(library.summary() + self._clock_of(library))
-        selection = Selection(allowed, self.budget, runs=self.confirm)
+        selection = Selection(allowed, self.budget, runs=self.confirm, near=lambda one: with_areas(space.near(one)))
         note(f"planning {work.name} on clusters, the most promising first")
         with clock.told():
             stopped = self._chosen(selection, clock, work)
@@ -281,8 +284,8 @@ class ChooseRequest:
             raise InputError(f"{work.given}: no cluster that was tried runs it: {reasons}")
         choice = Choice(
             work, self.budget, best, nearest, tuple(selection.front), tuple(selection.planned),
-            tuple(bound_cloud(found, self.budget)), len(found), len(selection.refused), selection.in_question,
-            self.output, stopped,
+            tuple(bound_cloud(found, self.budget)), len(found) + len(selection) - len(allowed),
+            len(selection.refused), selection.in_question, self.output, stopped,
         )  # fmt: skip
         note(f"writing what was found{'' if self.output is None else f' to {self.output}'}")
         self._write(choice)

@@ -9,7 +9,7 @@ A plan only estimates waits at the banks of the shared memory. What a run in the
 in the same way from the runs so far; what is the best is run until the best has been run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import log
 from typing import Any
@@ -148,20 +148,50 @@ class Selection:
     refused : the candidates that do not run the network, by name, and why.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], budget: Budget, *, runs: bool = True) -> None:
-        """``runs`` : what is the best will be run, and so is the best of what may be hoped; else of guesses."""
-        self._candidates, self._budget, self._runs = candidates, budget, runs
+    def __init__(
+        self,
+        candidates: Iterable[Candidate],
+        budget: Budget,
+        *,
+        runs: bool = True,
+        near: Callable[[Candidate], Iterable[Candidate]] = lambda one: (),
+    ) -> None:
+        """``runs`` : what is the best will be run, and so is the best of what may be hoped; else of guesses.
+
+        ``near`` : gives what is like a candidate. Where none is hoped to be better than the best, what is like that
+        one is taken in.
+        """
+        self._budget, self._runs, self._near = budget, runs, near
+        self._looked_around: set[str] = set()
         self.planned: list[Planned] = []
         self.refused: dict[str, str] = {}
-        self._places = _one_hot([one.place for one in candidates])
-        self._sizes = np.array([one.size for one in candidates])
-        self._bounds = np.array([budget.rate(one, one.bound) for one in candidates])
-        self._left = np.ones(len(candidates), np.bool_)
-        self._numbers = {one.hardware.name: number for number, one in enumerate(candidates)}
-        waits = [WAITS + WAITS_OF_A_BANK * _hwcs_a_bank(one) for one in candidates]
-        self._plans = _Factors(self._places, np.full(len(candidates), log(FIRST_GUESS)))
+        self._candidates: list[Candidate] = []
+        self._numbers: dict[str, int] = {}
+        self._left = np.ones(0, np.bool_)
+        self.extend(candidates)
+
+    def extend(self, candidates: Iterable[Candidate]) -> None:
+        """Take in more candidates: those that are new and that the budget allows."""
+        more = {one.hardware.name: one for one in candidates if self._budget.allows(one)}
+        new = [one for name, one in more.items() if name not in self._numbers]
+        self._candidates += new
+        self._left = np.concatenate([self._left, np.ones(len(new), np.bool_)])
+        self._numbers = {one.hardware.name: number for number, one in enumerate(self._candidates)}
+        self._places = _one_hot([one.place for one in self._candidates])
+        self._sizes = np.array([one.size for one in self._candidates])
+        self._bounds = np.array([self._budget.rate(one, one.bound) for one in self._candidates])
+        waits = [WAITS + WAITS_OF_A_BANK * _hwcs_a_bank(one) for one in self._candidates]
+        self._plans = _Factors(self._places, np.full(len(waits), log(FIRST_GUESS)))
         self._waits = _Factors(self._places, np.array(waits))
-        self._energies = _Factors(self._places, np.zeros(len(candidates)))
+        self._energies = _Factors(self._places, np.zeros(len(waits)))
+        for name in self.refused:
+            self._plans.learn(self._numbers[name], FAILED)
+        for one in self.planned:
+            self._learn(one)
+
+    def __len__(self) -> int:
+        """How many candidates there are."""
+        return len(self._candidates)
 
     def add(self, candidate: Candidate, found: Planned | str) -> None:
         """Take in a plan, with its run if there was one, or why there is no plan."""
@@ -171,12 +201,17 @@ class Selection:
             self._plans.learn(number, FAILED)
             return
         self.planned.append(found)
-        self._plans.learn(number, found.cycles / candidate.bound)
+        self._learn(found)
+        self._expect()
+
+    def _learn(self, found: Planned) -> None:
+        """Take in the factors of a plan, and of its run if there was one."""
+        number = self._numbers[found.candidate.hardware.name]
+        self._plans.learn(number, found.cycles / found.candidate.bound)
         if self._budget.energy is not None:
             self._energies.learn(number, found.energy / self.planned[0].energy)
         if found.measured is not None:
             self._waits.learn(number, found.measured / found.cycles)
-        self._expect()
 
     def confirm(self, one: Planned, cycles: int) -> None:
         """Take in the cycles of a run of a plan in the RTL."""
@@ -229,14 +264,21 @@ class Selection:
 
     def next(self) -> Candidate | None:
         """The candidate to plan next, which is left no more; None: none is hoped to be better."""
+        while (number := self._promising()) is None:
+            best = self.best or self.nearest
+            if best is None or best.candidate.hardware.name in self._looked_around:
+                return None
+            self._looked_around.add(best.candidate.hardware.name)
+            self.extend(self._near(best.candidate))
+        self._left[number] = False
+        return self._candidates[number]
+
+    def _promising(self) -> int | None:
+        """The number of the candidate that is hoped to be the best; None: none is hoped to be better."""
         plans, deviation = self._plans.guess()
         hoped = np.maximum(0.0, plans - HOPE * deviation) + self._guessed_waits()[self._runs]
         guess = np.where(self._left & self._may_save(), self._bounds * np.exp(-hoped), 0.0)
-        number = self._fastest(guess) if self._budget.fps is None else self._smallest(guess, self._budget.fps)
-        if number is None:
-            return None
-        self._left[number] = False
-        return self._candidates[number]
+        return self._fastest(guess) if self._budget.fps is None else self._smallest(guess, self._budget.fps)
 
     def put_back(self, candidate: Candidate) -> None:
         """A candidate of `next` that is not planned after all."""
@@ -286,10 +328,13 @@ class Selection:
         return self._budget.rate(one.candidate, one.hoped) if self._runs else one.images_a_second(self._budget)
 
 
-def _one_hot(places: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-    """[candidate, column]: each place along each axis has a column, which is 1 for the candidates that are there."""
-    array = np.array(places)
-    return np.concatenate([np.eye(1 + axis.max())[axis] for axis in array.T], axis=1)
+def _one_hot(places: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
+    """[candidate, column]: each value along each axis has a column, which is 1 for the candidates that have it."""
+    columns = []
+    for axis in zip(*places, strict=True):
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(axis))}
+        columns.append(np.eye(len(numbers))[[numbers[value] for value in axis]])
+    return np.concatenate(columns, axis=1)
 
 
 def _hwcs_a_bank(one: Candidate) -> float:

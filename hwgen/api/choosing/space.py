@@ -1,16 +1,20 @@
-"""Clusters to choose from: lanes, HWCs, buffers, shared memory, vector unit; their area and a bound of cycles."""
+"""Clusters to choose from: lanes, HWCs, buffers, shared memory, vector unit; their area and a bound of cycles.
 
-from collections.abc import Iterator, Mapping
+A grid of them, and those that are a step from one of them along an axis, which may be off the grid.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from hwgen.arch.hardware_file import read_hardware_data
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.schedule import ARRAYS
 from hwgen.model.area.estimate import EstimatedArea, estimated_area
 
-__all__ = ["BUFFERS", "PORTS", "Bound", "Candidate", "candidates", "cluster_keys"]
+__all__ = ["BUFFERS", "PORTS", "Bound", "Candidate", "Place", "Sizes", "Space", "cluster_keys"]
 
 ORDER = ["m", "y", "x", {"buffer": "O"}, "c", {"buffer": "I"}, "k", {"buffer": "W"}, "l", "m", "y", "x"]
 """The loop order of the built-in clusters for networks, which has the fewest cycles of those that were compared."""
@@ -23,13 +27,19 @@ TCDM = tuple(1 << power for power in range(15, 20))
 BANKS = (2, 4, 8, 16, 32)
 ELEMENTS = (1, 2, 4, 8)
 """Elements of the vector unit."""
-BUFFERS = ({"I": 256, "W": 256, "O": 1024}, {"I": 1024, "W": 512, "O": 2560})
+Sizes = tuple[int, int, int]
+"""Of I, W and O."""
+BUFFERS: tuple[Sizes, ...] = ((256, 256, 1024), (1024, 512, 2560))
 """Bytes of the buffers of an HWC of 16 lanes; more lanes have them larger where a memory has to be."""
-PORTS = ({"I": 32, "W": 32, "O": 32}, {"I": 32, "W": 64, "O": 64})
+PORTS: tuple[Sizes, ...] = ((32, 32, 32), (32, 64, 64))
 """Widths of the ports in bits."""
 AXI_BITS = (32, 64)
 WINDOWS = (False, True)
 """Whether HWCs have a window for columns, which depthwise layers are faster with."""
+REQUANTISERS = 4
+"""Outputs that an HWC scales in a cycle, at most."""
+LANES_ALONG, MOST_HWCS, BUFFER_BYTES = (2, 32), 8, (128, 8192)
+"""How far steps go: lanes along m or c, HWCs, bytes of a buffer."""
 
 
 class Bound(Protocol):
@@ -52,14 +62,14 @@ class Candidate:
     hardware : a cluster.
     area : what it is estimated to take on an ECP5.
     bound : cycles of the network, or of all layers, at the least.
-    place : its number along each axis of the space: candidates are alike that differ in few.
+    place : its value along each axis of the space: candidates are alike that differ in few.
     mm2 : area in the cells of a library; None where it is for an ECP5.
     """
 
     hardware: Hardware
     area: EstimatedArea
     bound: int
-    place: tuple[int, ...]
+    place: tuple[Hashable, ...]
     mm2: float | None = None
 
     @property
@@ -73,48 +83,128 @@ class Candidate:
         return f"{self.area.lut4:,} LUT4" if self.mm2 is None else f"{self.mm2:.3f} mm2"
 
 
-def candidates(
-    bound: Bound, dram: Mapping[str, object] | None = None, *, scaled: bool = True, depthwise: bool = False
-) -> Iterator[Candidate]:
-    """All clusters of the space that can be built, with a vector unit if the network has something for it.
+class Place(NamedTuple):
+    """A cluster by its values along the axes of the space.
 
-    ``dram`` : the key ``dram`` of a cluster in a hardware file; None: the DRAM answers at once. ``scaled`` : outputs
-    are requantised by a scale, as quantised networks need it; else by a shift. ``depthwise`` : there are depthwise
-    layers, for which HWCs may have a window for columns.
+    Members
+    -------
+    lanes : along m and c.
+    elements : of the vector unit; 0: it has none.
+    buffers, ports : bytes and bits of I, W and O. Memories that the lanes need larger are larger.
     """
-    elements = ELEMENTS if bound.has_vector_nodes else (0,)
-    axes = (LANES, HWCS, TCDM, BANKS, elements, BUFFERS, PORTS, AXI_BITS, WINDOWS if depthwise else (False,))
-    for place in product(*(range(len(axis)) for axis in axes)):
-        lanes, hwcs, tcdm, banks, unit, buffers, ports, axi, window = place
-        if LANES[lanes][0] * LANES[lanes][1] * HWCS[hwcs] > MOST_MULTIPLIERS:
-            continue
+
+    lanes: tuple[int, int]
+    hwcs: int
+    tcdm: int
+    banks: int
+    elements: int
+    buffers: Sizes
+    ports: Sizes
+    axi_bits: int
+    window: bool
+    requantisers: int
+
+    def steps(self) -> Iterator["Place"]:
+        """What is one step from it along an axis; buffers and ports are an axis for each operand."""
+        m, c = self.lanes
+        sides = [(2 * m, c), (m // 2, c), (m, 2 * c), (m, c // 2), (2 * m, c // 2), (m // 2, 2 * c)]
+        yield from (self._replace(lanes=one) for one in sides if all(_within(LANES_ALONG, lanes) for lanes in one))
+        yield from (self._replace(hwcs=self.hwcs + one) for one in (1, -1) if 0 < self.hwcs + one <= MOST_HWCS)
+        yield from (self._replace(tcdm=one) for one in _doubled_and_halved(self.tcdm, TCDM))
+        yield from (self._replace(banks=one) for one in _doubled_and_halved(self.banks, BANKS))
+        yield from (self._replace(elements=one) for one in _doubled_and_halved(self.elements, ELEMENTS))
+        for at, size in enumerate(self.buffers):
+            for one in _doubled_and_halved(size, BUFFER_BYTES):
+                yield self._replace(buffers=_changed(self.buffers, at, one))
+        for at, width in enumerate(self.ports):
+            yield self._replace(ports=_changed(self.ports, at, 96 - width))  # 32 and 64
+        yield from (self._replace(axi_bits=one) for one in AXI_BITS if one != self.axi_bits)
+        yield self._replace(window=not self.window)
+        yield from (self._replace(requantisers=one) for one in _doubled_and_halved(self.requantisers, (1, 4)))
+
+
+@dataclass(frozen=True)
+class Space:
+    """The clusters that a network, or layers, may run on.
+
+    Members
+    -------
+    bound : of its cycles.
+    dram : the key ``dram`` of a cluster in a hardware file; None: the DRAM answers at once.
+    scaled : outputs are requantised by a scale, as quantised networks need it; else by a shift.
+    depthwise : there are depthwise layers, for which HWCs may have a window for columns.
+    """
+
+    bound: Bound
+    dram: Mapping[str, object] | None = None
+    scaled: bool = True
+    depthwise: bool = False
+
+    def grid(self) -> Iterator[Candidate]:
+        """All clusters of the grid that can be built, with a vector unit if there is something for it."""
+        elements = ELEMENTS if self.bound.has_vector_nodes else (0,)
+        windows = WINDOWS if self.depthwise else (False,)
+        for place in product(LANES, HWCS, TCDM, BANKS, elements, BUFFERS, PORTS, AXI_BITS, windows, (REQUANTISERS,)):
+            yield from self._made(Place(*place))
+
+    def near(self, one: Candidate) -> Iterator[Candidate]:
+        """Those that are a step from it along one axis."""
+        assert isinstance(one.place, Place)
+        for place in one.place.steps():
+            if (self.depthwise or not place.window) and (self.scaled or place.requantisers == REQUANTISERS):
+                yield from (made for made in self._made(place) if made.hardware != one.hardware)
+
+    def _made(self, place: Place) -> Iterator[Candidate]:
+        """The candidate of a place, if it can be built."""
+        m, c = place.lanes
+        if m * c * place.hwcs > MOST_MULTIPLIERS:
+            return
         cluster: dict[str, Any] = {
-            "hwcs": HWCS[hwcs],
-            "tcdm": TCDM[tcdm],
-            "banks": BANKS[banks],
-            "axi_bits": AXI_BITS[axi],
+            "hwcs": place.hwcs,
+            "tcdm": place.tcdm,
+            "banks": place.banks,
+            "axi_bits": place.axi_bits,
         }
-        if elements[unit]:
-            cluster |= {"vector": True, "vector_elements": elements[unit]}
-        if dram is not None:
-            cluster["dram"] = dram
+        if place.elements:
+            cluster |= {"vector": True, "vector_elements": place.elements}
+        if self.dram is not None:
+            cluster["dram"] = self.dram
         try:
-            keys = cluster_keys(*LANES[lanes], BUFFERS[buffers], PORTS[ports], cluster, scaled=scaled)
-            if window:
+            keys = cluster_keys(m, c, place.buffers, place.ports, cluster, scaled=self.scaled)
+            if place.window:
                 keys |= {"name": f"{keys['name']}_window", "column_window": True}
+            if place.requantisers != REQUANTISERS:
+                keys |= {"name": f"{keys['name']}_scales{place.requantisers}", "requantisers": place.requantisers}
             hardware = read_hardware_data(keys, "candidate")
-            yield Candidate(hardware, estimated_area(hardware), bound.cycles(hardware), place)
+            yield Candidate(hardware, estimated_area(hardware), self.bound.cycles(hardware), place)
         except InputError:
-            continue
+            return
+
+
+def _within(ends: tuple[int, ...], value: int) -> bool:
+    return ends[0] <= value <= ends[-1]
+
+
+def _doubled_and_halved(value: int, ends: tuple[int, ...]) -> Iterator[int]:
+    return (one for one in (2 * value, value // 2) if _within(ends, one))
+
+
+def _changed(values: Sizes, at: int, value: int) -> Sizes:
+    first, second, third = (value if at == number else one for number, one in enumerate(values))
+    return first, second, third
 
 
 def cluster_keys(
-    m: int, c: int, buffers: dict[str, int], ports: dict[str, int], cluster: dict[str, Any], *, scaled: bool
+    m: int, c: int, buffers: Sizes, ports: Sizes, cluster: dict[str, Any], *, scaled: bool
 ) -> dict[str, object]:
     """The keys of a hardware file; memories that the lanes need larger are larger."""
-    sizes = {"I": max(buffers["I"], 16 * c), "W": max(buffers["W"], 4 * m * c), "O": max(buffers["O"], 64 * m)}
+    least, widths = (16 * c, 4 * m * c, 64 * m), dict(zip(ARRAYS, ports, strict=True))
+    sizes = dict(zip(ARRAYS, map(max, buffers, least), strict=True))
     memory = f"tcdm{cluster['tcdm'] >> 10}_banks{cluster['banks']}_axi{cluster['axi_bits']}"
-    name = f"{cluster['hwcs']}x_m{m}c{c}_o{sizes['O']}_w{ports['W']}_{memory}"
+    parts = f"o{sizes['O']}_w{widths['W']}"
+    if tuple(sizes.values()) not in (tuple(map(max, one, least)) for one in BUFFERS) or ports not in PORTS:
+        parts = "_".join(f"{array.lower()}{sizes[array]}w{widths[array]}" for array in ARRAYS)
+    name = f"{cluster['hwcs']}x_m{m}c{c}_{parts}_{memory}"
     unit = cluster.get("vector_elements")
     return {
         "format": 1,
@@ -123,7 +213,7 @@ def cluster_keys(
         "lanes": {"m": m, "c": c},
         "budget": sum(sizes.values()),
         "buffers": sizes,
-        "ports": ports,
+        "ports": widths,
         "requantisation": "scaled" if scaled else "shift",
         "order": ORDER,
         "cluster": cluster,

@@ -10,7 +10,7 @@ from hwgen.api.choosing import cells, workload
 from hwgen.api.choosing.cells import CALIBRATED, CellMap, measured_map, with_cells
 from hwgen.api.choosing.request import budget_of
 from hwgen.api.choosing.selection import Budget
-from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.choosing.space import Candidate, Place, Space
 from hwgen.arch.boards import BOARDS
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.model.area.assumed import cluster_of, hwc_of
@@ -79,7 +79,7 @@ def test_area_of_a_cluster(library: Path, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("few")
 def test_candidates_have_the_area_and_clock_of_the_library(library: Path, model: Path) -> None:  # noqa: F811
-    found = list(candidates(workload.QuantisedModel(model).bound()))
+    found = list(Space(workload.QuantisedModel(model).bound()).grid())
     made = with_cells(found, measured_map(read_cells([library])))
     assert [one.hardware for one in made] == [one.hardware for one in found]
     assert {one.area.mhz for one in made} == {200}
@@ -158,7 +158,7 @@ def test_the_clock_is_what_a_cluster_has_on_the_board(model: Path) -> None:  # n
 @pytest.mark.usefixtures("few")
 def test_for_depthwise_layers_there_are_windows(model: Path) -> None:  # noqa: F811
     bound = workload.QuantisedModel(model).bound()
-    plain, both = (list(candidates(bound, depthwise=depthwise)) for depthwise in (False, True))
+    plain, both = (list(Space(bound, depthwise=depthwise).grid()) for depthwise in (False, True))
     windows = [one for one in both if one.hardware.column_window]
     assert {one.hardware.name for one in plain} == {one.hardware.name for one in both} - {
         one.hardware.name for one in windows
@@ -168,7 +168,8 @@ def test_for_depthwise_layers_there_are_windows(model: Path) -> None:  # noqa: F
     for one in windows:
         other = by_name[one.hardware.name.removesuffix("_window")]
         assert one.area.lut4 > other.area.lut4
-        assert one.place[-1] > other.place[-1]
+        assert isinstance(other.place, Place)
+        assert one.place == other.place._replace(window=True)
     layer = hwgen.Layer(name="a", input_channels=4, output_channels=4, input_height=6, input_width=9, kernel=3)
     alone = hwgen.Layer(**{**layer.model_dump(), "name": "b", "groups": 4})
     assert [workload.Layers("set", "set", (layer, one)).depthwise for one in (layer, alone)] == [False, True]

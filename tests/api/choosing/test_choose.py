@@ -13,7 +13,7 @@ import hwgen
 from hwgen.api.choosing import request, selection, space, synthesis, workload
 from hwgen.api.choosing.request import planned_on
 from hwgen.api.choosing.selection import Planned
-from hwgen.api.choosing.space import Candidate, candidates
+from hwgen.api.choosing.space import Candidate, Space
 from hwgen.api.choosing.workload import ChosenFor
 from hwgen.api.forecasts import MachineForecast
 from hwgen.lower.network.bound import NetworkBound
@@ -45,6 +45,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(space, name, values)
     monkeypatch.setattr(space, "BUFFERS", space.BUFFERS[1:])
     monkeypatch.setattr(space, "PORTS", space.PORTS[1:])
+    monkeypatch.setattr(space.Place, "steps", lambda place: iter(()))
     monkeypatch.setattr(request, "processors", lambda: 1)
     monkeypatch.setattr(request, "planned_on", planned_once)
     monkeypatch.setattr(selection, "WAITS", 0.0)
@@ -63,7 +64,7 @@ def forecasts(model: Path) -> dict[str, tuple[Candidate, MachineForecast]]:
     if key not in FORECAST:
         FORECAST[key] = {
             one.hardware.name: (one, hwgen.forecast(model, one.hardware, resident=True).machines[0])
-            for one in candidates(NetworkBound(read_quantised(model)))
+            for one in Space(NetworkBound(read_quantised(model))).grid()
         }
     return FORECAST[key]
 

@@ -196,3 +196,49 @@ def test_a_budget_counts_all_that_it_names() -> None:
         assert not wrong.allows(one)
     assert Budget().rate(one, 1000) == 80_000
     assert Budget(mhz=40).rate(one, 1000) == 40_000
+
+
+@pytest.mark.usefixtures("no_waits")
+@pytest.mark.parametrize("fps", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_it_goes_on_from_the_best_to_what_is_like_it(seed: int, fps: bool) -> None:
+    """A fifth of the candidates are known at first; others are found step by step."""
+    rng = Random(seed)
+    known = {one.candidate.place: one for one in space(rng)}
+    grid = [one.candidate for place, one in known.items() if sum(place) % 5 == 0]
+    rates = sorted(one.images_a_second(Budget()) for one in known.values())
+    budget = Budget(fps=rates[len(rates) * 3 // 4] if fps else None)
+
+    def near(one: Candidate) -> list[Candidate]:
+        steps = [tuple(at + by * (axis == number) for number, at in enumerate(one.place)) for axis in range(6)
+                 for by in (1, -1)]  # fmt: skip
+        return [known[place].candidate for place in steps if place in known]
+
+    alone, beyond = Selection(grid, budget), Selection(grid, budget, near=near)
+    for choice in (alone, beyond):
+        while (one := choice.next()) is not None:
+            choice.add(one, known[one.place])
+    assert alone.best is not None
+    assert beyond.best is not None
+    assert len(alone) == len(grid) < len(beyond)
+    if fps:
+        assert beyond.best.candidate.size <= alone.best.candidate.size
+        enough = [
+            one for one in near(beyond.best.candidate) if known[one.place].images_a_second(budget) >= budget.fps
+        ]
+        assert beyond.best.candidate.size <= min(one.size for one in enough)
+    else:
+        assert beyond.best.cycles <= alone.best.cycles
+        assert beyond.best.cycles <= min(known[one.place].cycles for one in near(beyond.best.candidate))
+    assert beyond.best.candidate not in grid or seed == 0
+
+
+def test_what_the_budget_does_not_allow_is_not_taken_in() -> None:
+    first, *others = (one.candidate for one in space(Random(5)))
+    budget = Budget(luts=first.area.lut4)
+    choice = Selection([first], budget, near=lambda one: [*others, first])
+    while (one := choice.next()) is not None:
+        assert budget.allows(one)
+        choice.add(one, "does not run")
+    assert choice.best is None
+    assert len(choice) == 1
