@@ -28,7 +28,7 @@ BANKS = (2, 4, 8, 16, 32)
 ELEMENTS = (1, 2, 4, 8)
 """Elements of the vector unit."""
 Sizes = tuple[int, int, int]
-"""Of I, W and O."""
+"""Numbers of I, W and O."""
 BUFFERS: tuple[Sizes, ...] = ((256, 256, 1024), (1024, 512, 2560))
 """Bytes of the buffers of an HWC of 16 lanes; more lanes have them larger where a memory has to be."""
 PORTS: tuple[Sizes, ...] = ((32, 32, 32), (32, 64, 64))
