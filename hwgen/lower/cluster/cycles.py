@@ -20,7 +20,7 @@ from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.slice_waits import KEPT_SLICES, WorkOf, Works, with_waits, without_waits
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.levels import normalised
-from hwgen.model.cluster.placement import place
+from hwgen.model.cluster.placement import place_in
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.cluster.whole_maps import held_whole
@@ -126,7 +126,8 @@ def estimated_cycles(
     """
     cluster = hardware.cluster or Cluster()
     schedule = normalised(held_whole(schedule, residence.arrays), cluster.hwcs)
-    placement, room = place(schedule, residence), cluster.tcdm if residence.room is None else residence.room
+    room = cluster.tcdm if residence.room is None else residence.room
+    placement = place_in(schedule, cluster.tcdm, residence)
     if placement.size > room:
         raise InputError(f"{schedule.layer.name}: the TCDM needs {placement.size} bytes, it has {room}")
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, {})

@@ -37,7 +37,7 @@ from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.lower.hwc import require_agreement, require_constants
 from hwgen.lower.hwc.program import requantiser_values
 from hwgen.model.cluster.levels import normalised
-from hwgen.model.cluster.placement import TcdmPlacement, place
+from hwgen.model.cluster.placement import TcdmPlacement, place_in
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.cluster.whole_maps import held_whole, require_whole
 from hwgen.model.dram.counts import DramLayout, dram_layout
@@ -174,9 +174,9 @@ def compile_cluster(
     cluster = (hardware and hardware.cluster) or Cluster()
     schedule = normalised(held_whole(schedule, residence.arrays), cluster.hwcs)
     where = schedule.layer.name
-    placement = place(schedule, residence)
-    require_whole(schedule, placement)
     room = cluster.tcdm if residence.room is None else residence.room
+    placement = place_in(schedule, cluster.tcdm, residence)
+    require_whole(schedule, placement)
     end = max(placement.size, placement.W.end)
     if end > room:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"

@@ -399,7 +399,8 @@ class _Compiled:
         schedule = normalised(held_whole(self.schedule, residence.arrays), hwcs)
         size = place(schedule, residence).W.size
         top = min(maps.room(at - 1), maps.room(at))
-        least = aligned(place(schedule, replace(residence, weights=0)).size)
+        bare = replace(residence, weights=0)
+        least, spread = (aligned(place(schedule, bare, spread=one).size) for one in (False, True))
         if isinstance(before.part, VectorPart):
             assert in_room is not None
             begin = aligned(top - size - PAGE_BYTES + 1, PAGE_BYTES)
@@ -411,10 +412,10 @@ class _Compiled:
             before = shorter
         else:
             used = before.part.places
-            begins = sorted({least, *(aligned(end) for _, end in used if end > least)})
             free = (
                 one
-                for one in begins
+                for lowest in (spread, least)
+                for one in sorted({lowest, *(aligned(end) for _, end in used if end > lowest)})
                 if one + size <= top and all(end <= one or first >= one + size for first, end in used)
             )
             found = next(free, None)

@@ -22,6 +22,7 @@ from hwgen.lower.network.order import NodeOrder, turns
 from hwgen.lower.network.rooms import Lifetime, plan_rooms
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
+from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import resident_pitch, resident_plane
 from hwgen.model.dram.counts import dram_layout
@@ -192,12 +193,15 @@ class _Chooser:
         return self._needs[key]
 
     def _size(self, schedule: Schedule, residence: Residence) -> int | None:
-        """Bytes of the TCDM that a schedule needs; None: it cannot hold these maps whole."""
+        """Bytes of the TCDM that a schedule needs at least; None: it cannot hold these maps whole."""
         cluster = self._hardware.cluster or Cluster()
         layout = dram_layout(schedule, cluster.hwcs, ordered=True)
-        return _or_none(
-            lambda: compile_cluster(schedule, self._hardware, layout=layout, residence=residence).placement.size
-        )
+
+        def size() -> int:
+            program = compile_cluster(schedule, self._hardware, layout=layout, residence=residence)
+            return place(program.schedule, residence).size
+
+        return _or_none(size)
 
     def _vector_runs(self, trial: KeptMaps, at: int) -> bool:
         node = self._nodes[at]

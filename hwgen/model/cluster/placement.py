@@ -32,6 +32,7 @@ __all__ = [
     "TcdmPlacement",
     "channel_plane",
     "place",
+    "place_in",
     "spills_from_local",
 ]
 
@@ -116,14 +117,29 @@ class TcdmPlacement:
         return ring
 
 
-def place(schedule: Schedule, residence: Residence = ALL_MOVED) -> TcdmPlacement:
-    """The rings of a schedule with a ``tcdm`` marker for each operand; ``residence`` : maps that have a place."""
+def place_in(schedule: Schedule, tcdm: int, residence: Residence = ALL_MOVED) -> TcdmPlacement:
+    """The rings of a schedule in a TCDM of ``tcdm`` bytes: `place`, channels spread if there is room for them then.
+
+    A schedule that fits is never refused: where these rings are larger than the room, nothing more is spread. They
+    end before weights that have a place of their own.
+    """
+    room = tcdm if residence.room is None else residence.room
+    found = place(schedule, residence, spread=True)
+    fits = found.size <= (room if residence.weights is None else min(room, residence.weights))
+    return found if fits else place(schedule, residence)
+
+
+def place(schedule: Schedule, residence: Residence = ALL_MOVED, *, spread: bool = False) -> TcdmPlacement:
+    """The smallest rings of a schedule with a ``tcdm`` marker for each operand.
+
+    ``residence`` : maps that have a place. ``spread`` : channels of other maps are spread, too: see `channel_plane`.
+    """
     walk, bias = TileWalk(schedule), aligned(record_bytes(schedule.requantisation) * schedule.layer.output_channels)
     rings: dict[ArrayName, Placed] = {}
     at = bias
     for array in ARRAYS:
         fixed = residence.place(array)
-        rings[array] = _RINGS[array](schedule, walk, at if fixed is None else fixed, fixed is not None)
+        rings[array] = _RINGS[array](schedule, walk, at if fixed is None else fixed, fixed is not None, spread)
         at = aligned(rings[array].end) if fixed is None else at
     return TcdmPlacement(walk, bias, rings["I"], rings["W"], rings["O"], residence)
 
@@ -242,7 +258,9 @@ def _present(touch: tuple[Spans, ...]) -> bool:
     return bool(touch) and all(touch)
 
 
-def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> Placed:
+def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool, spread: bool) -> Placed:
+    # Images of fewer channels than lanes along c take as long either way: dense, they are one piece for the DMA.
+    spread = resident or (spread and schedule.layer.input_channels >= schedule.lanes.along("c"))
     touches = _touches(schedule, walk)
     if resident:  # whole, also where strides leave out its last lines
         layer = schedule.layer
@@ -258,7 +276,7 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> P
             rows = max(rows, end_row - first_row)
             pitch = max(pitch, _span(size * first_column, size * end_column, word))
         last = at.touch
-    plane, origin, end, stays = channel_plane(rows, pitch, word, spread=resident), 0, 0, []
+    plane, origin, end, stays = channel_plane(rows, pitch, word, spread=spread), 0, 0, []
     for at in touches:
         low = high = end
         if _present(at.touch):
@@ -275,7 +293,7 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> P
     return Placed(start, room, pitch, plane, size, placed)
 
 
-def _weights(schedule: Schedule, walk: TileWalk, start: int, _: bool) -> Placed:
+def _weights(schedule: Schedule, walk: TileWalk, start: int, _: bool, _spread: bool) -> Placed:
     marked = schedule.marked_loop("W", TCDM)
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
@@ -319,21 +337,21 @@ class OutputRow:
 def channel_plane(rows: int, pitch: int, word: int, *, spread: bool) -> int:
     """Bytes from channel to channel; ``word``: bytes of a word of the wider map port.
 
-    Partial sums, and maps that stay in the TCDM, are spread: consecutive channels begin in different banks, whose
-    number is a power of two, since the plane is an odd number of words. HWCs that begin in the same bank then follow
-    each other through the banks, and none waits again.
+    Partial sums, and maps that stay in the TCDM, are spread, and others where there is room (`place_in`): consecutive
+    channels begin in different banks, whose number is a power of two, since the plane is an odd number of words. HWCs
+    that begin in the same bank then follow each other through the banks, and none waits again.
     """
     return word * (rows * pitch // word | 1) if spread else rows * pitch
 
 
-def _outputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> Placed:
+def _outputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool, spread: bool) -> Placed:
     """Partial sums have four bytes; outputs are written over the partial sums of their own row."""
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
     element, size = SUM_BYTES if spills else schedule.bits.O // 8, schedule.bits.O // 8
     merged = list(_merged(schedule, walk, "O", (M, Y, X)))
     rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
     pitch = max(OutputRow.of(at.ranges[X], spills, word, size).size for at in merged)
-    plane, end, stays = channel_plane(rows, pitch, word, spread=spills or resident), 0, []
+    plane, end, stays = channel_plane(rows, pitch, word, spread=spills or resident or spread), 0, []
     for at in merged:
         touch = tuple((at.ranges[dim],) for dim in (M, Y, X))
         (m, m_end), (y, y_end), (x, _) = (at.ranges[dim] for dim in (M, Y, X))
@@ -348,7 +366,7 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool) -> 
     return Placed(start, room, pitch, plane, element, placed)
 
 
-_RINGS: Mapping[ArrayName, Callable[[Schedule, TileWalk, int, bool], Placed]] = {
+_RINGS: Mapping[ArrayName, Callable[[Schedule, TileWalk, int, bool, bool], Placed]] = {
     "I": _inputs,
     "W": _weights,
     "O": _outputs,

@@ -25,7 +25,7 @@ from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
-from hwgen.model.cluster.placement import TcdmPlacement, place
+from hwgen.model.cluster.placement import TcdmPlacement, place, place_in
 from hwgen.model.cluster.residence import Residence
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from tests.random.clusters import cluster_schedules
@@ -144,11 +144,11 @@ def test_groups_of_which_an_hwc_takes_a_part_of_the_channels(held: int) -> None:
 def test_each_schedule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     schedules, compiled = cases("fig8")[:2], []
 
-    def counted(schedule: Schedule, residence: Residence) -> TcdmPlacement:
+    def counted(schedule: Schedule, tcdm: int, residence: Residence) -> TcdmPlacement:
         compiled.append(schedule.layer.name)
-        return place(schedule, residence)
+        return place_in(schedule, tcdm, residence)
 
-    monkeypatch.setattr(hwgen.lower.cluster.program, "place", counted)
+    monkeypatch.setattr(hwgen.lower.cluster.program, "place_in", counted)
     check(cosimulate_clusters(schedules, hardware("fig8"), fast=False))
     assert compiled == [schedule.layer.name for schedule in schedules]
 

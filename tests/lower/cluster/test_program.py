@@ -163,16 +163,17 @@ def test_rows_that_slide_are_loaded_once_and_stay_in_place() -> None:
     assert (program.placement.I.pitch, program.placement.I.plane) == (20, 5 * 20)
     assert program.placement.I.size == 5 * 20 + 5 * 20
     assert len(program.placement.W.stays) == 1
-    assert [stay.high - stay.low for stay in program.placement.O.stays] == [(3 * 2 + 2) * 20] * 3
+    # Four channels of two rows, 40 bytes, and a word between them: an odd number of words from channel to channel.
+    assert [stay.high - stay.low for stay in program.placement.O.stays] == [3 * 44 + 40] * 3
 
 
 def test_in_halves_every_tile_is_loaded_whole_beside_the_one_before() -> None:
     program = compile_cluster(schedule([HALVES, {"y": 2}, *LOCAL]))
     placed = program.placement.I
-    # Two channels of rows 0 to 2, 1 to 4 and 3 to 5: four rows of 20 at most.
+    # Two channels of rows 0 to 2, 1 to 4 and 3 to 5: four rows of 20 at most, and a word between the channels.
     assert [stay.new[1] for stay in placed.stays] == [((0, 3),), ((1, 5),), ((3, 6),)]
-    assert (placed.pitch, placed.plane, placed.size) == (20, 4 * 20, 2 * 2 * 4 * 20)
-    assert [stay.low for stay in placed.stays] == [0, 160, 320]
+    assert (placed.pitch, placed.plane, placed.size) == (20, 84, 2 * (84 + 80))
+    assert [stay.low for stay in placed.stays] == [0, 164, 328]
     assert len(program.placement.W.stays) == 3
     loads = [command for command in program.commands if command.queue is Queue.LOAD]
     # The third tile's loads wait for the work on the first one; the second one's for nothing.

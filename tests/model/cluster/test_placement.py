@@ -5,10 +5,22 @@ from itertools import product
 
 import pytest
 
+from hwgen.arch.layout import aligned
 from hwgen.ir.document import InputError
-from hwgen.ir.schedule import ARRAYS
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
+from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.input_ring import input_ring
-from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, place, spills_from_local
+from hwgen.model.cluster.placement import (
+    LEAST_HALF,
+    OutputRow,
+    Placed,
+    TcdmPlacement,
+    place,
+    place_in,
+    spills_from_local,
+)
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.model.cluster.whole_maps import held_whole, require_whole, resident_plane
@@ -69,7 +81,7 @@ def test_outputs_overwrite_no_partial_sum_that_is_still_to_be_read() -> None:
 
 
 def test_partial_sums_of_consecutive_channels_are_in_different_banks() -> None:
-    """Planes are an odd number of words, so that 2^n channels begin in 2^n banks. Others in rings are dense."""
+    """Planes are odd numbers of words: 2^n channels begin in 2^n banks. Others are dense in the smallest rings."""
     spilled = 0
     for case, _ in cluster_cases(7, 60):
         try:
@@ -105,3 +117,44 @@ def test_consecutive_channels_of_maps_that_stay_are_in_different_banks() -> None
             assert 0 <= ring.plane - rows * ring.pitch <= word
         whole += 1
     assert whole >= 5
+
+
+def rings(placement: TcdmPlacement) -> list[Placed]:
+    return [placement[array] for array in ARRAYS]
+
+
+def test_channels_are_spread_where_there_is_room() -> None:
+    """All maps of several channels in a large TCDM, none more in one that the smallest rings just fit."""
+    spread = larger = 0
+    for case, _ in cluster_cases(11, 150, most_macs=20_000):
+        try:
+            dense = place(case)
+        except InputError:
+            continue
+        word = case.ports.map_bytes
+        wide = place_in(case, 1 << 20)
+        assert wide.O.plane // word % 2 == 1
+        assert wide.I.plane // word % 2 == 1 or case.layer.input_channels < case.lanes.along("c")
+        for ring, before in ((wide.I, dense.I), (wide.O, dense.O)):
+            assert ring.plane - before.plane in (0, word)
+            spread += ring.plane > before.plane
+        less = wide.size - 1
+        assert rings(place_in(case, wide.size)) == rings(wide)
+        assert rings(place_in(case, less)) == rings(dense)
+        assert rings(place_in(case, 1 << 20, Residence(room=less))) == rings(dense)
+        below = aligned(dense.size)
+        assert place_in(case, 1 << 20, Residence(weights=below)).size <= below
+        larger += wide.size > dense.size
+    assert spread >= 60
+    assert larger >= 15
+
+
+def test_images_of_fewer_channels_than_lanes_are_dense() -> None:
+    layer = Layer(name="image", input_channels=3, output_channels=1, input_height=8, input_width=32, kernel=1)
+    for lanes, plane in ((4, 8 * 32), (2, 8 * 32 + 4)):
+        schedule = Schedule(
+            layer=layer,
+            nest=(Marker(ARRAYS, TCDM), Loop("c", min(lanes, 3)), Loop("y", 1), Loop("x", 1)),
+            lanes=Lanes(c=lanes),
+        )
+        assert place_in(schedule, 1 << 20).I.plane == plane

@@ -72,7 +72,7 @@ def test_few_large_tiles_where_nothing_is_moved() -> None:
     """With the maps in the DRAM rows are cut so that transfers overlap; where they stay that costs cycles."""
     hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "four", **HARDWARE}, "four")
     layer = Layer(
-        name="wide", input_channels=16, output_channels=16, input_height=16, input_width=16, kernel=3, padding=1
+        name="wide", input_channels=8, output_channels=16, input_height=24, input_width=24, kernel=3, padding=1
     )
     judge = judge_of(hardware, timed=True, ordered=True)
     found = search_least_cycles(
