@@ -13,7 +13,7 @@ import numpy as np
 from cosim.cluster.generated import read_clusters
 from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
-from cosim.hwc.ahead import BuildAhead
+from cosim.hwc.ahead import HwcAhead
 from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
 from cosim.pipeline.comparison import STALL_RATE, StackResult, StackRun, prepare, run_stacks
@@ -318,7 +318,7 @@ class CosimRequest:
         solution = solution_among(self.workload, self.macs, unfit, dram=self.dram)
         if solution is not None:
             return self._pipelines(solution)
-        with BuildAhead(self.jobs, wanted=self.simulator == "verilator" and not self.waves) as ahead:
+        with HwcAhead(self.jobs, wanted=self.simulator == "verilator" and not self.waves) as ahead:
             works = work_of(
                 self.workload, buffer=None if self.buffer is None else sizes_text(self.buffer),
                 hardware=self.hardware, per_layer=self.per_layer, objective=self.objective, slack=self.slack,

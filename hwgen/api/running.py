@@ -10,8 +10,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cluster.ahead import begin_network
 from cosim.network.on_cluster import RanProgram, elapsed_cycles, run_clustered
 from cosim.network.on_hwc import RanLayer, network_values, run_network
+from cosim.simulator.ahead import Ahead
 from hwgen.api.arguments import claim_folder, refuse
 from hwgen.api.arrays import GivenInputs, Inputs, write_arrays
 from hwgen.api.cosimulation import Checked, tell_wait
@@ -236,10 +238,26 @@ class RunRequest:
         count = checked_inputs(graph, arrays, where)
         if self.hardware is None:
             tell_default()
-        with steps(len(weighted(graph)), "scheduling") as step:
-            plan = plan_on(graph, machine, step, resident=resident, clusters=clusters)
-        if not plan.layers:
-            raise InputError(f"{model}: {nothing_runs(graph, machine.name, plan.refused)}")
+        with Ahead(wanted=clusters == 1) as ahead:
+            begin_network(ahead, graph, machine, count)
+            with steps(len(weighted(graph)), "scheduling") as step:
+                plan = plan_on(graph, machine, step, resident=resident, clusters=clusters)
+            if not plan.layers:
+                raise InputError(f"{model}: {nothing_runs(graph, machine.name, plan.refused)}")
+            return self._of_plan(model, graph, on, plan, arrays, where, folder)
+
+    def _of_plan(
+        self,
+        model: Path,
+        graph: Graph,
+        on: tuple[Hardware, bool, int],
+        plan: ClusterPlan | NetworkPlan,
+        arrays: dict[str, NDArray],
+        where: str,
+        folder: Path,
+    ) -> NetworkRun:
+        machine, _, clusters = on
+        count = checked_inputs(graph, arrays, where)
         beside = run_beside(model, graph, arrays, where)
         tensors = [execute(graph, image) for image in images(graph, arrays, count)]
         note(f"{self.simulator}: {len(plan.layers)} layers")

@@ -12,7 +12,7 @@ import hwgen
 from cosim.device.device import Device
 from cosim.device.job import Job
 from cosim.hwc import ahead, runner
-from cosim.hwc.ahead import BuildAhead
+from cosim.hwc.ahead import HwcAhead
 from cosim.simulator.verilator import ProfiledVerilator, Verilator
 from hwgen.api.machines import read_hardware
 from hwgen.ir.document import InputError
@@ -69,7 +69,7 @@ def test_the_same_build_is_wanted_ahead_and_then(shape: dict[str, object], simul
 
 @pytest.mark.parametrize("hardware", ["hwc_16", "cluster_16_vector"])
 def test_what_the_schedule_has_a_part_in_is_not_built_ahead(hardware: str) -> None:
-    with BuildAhead(1) as build:
+    with HwcAhead(1) as build:
         build.begin([layer(SMALL)], machine(hardware, buffers=None))
         assert build._thread is None
 
@@ -87,7 +87,7 @@ def test_a_profiled_build_waits_for_a_schedule(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Verilator, "has", lambda simulator, device, form: False)
     monkeypatch.setattr(runner, "_run_in", run)
     plan = hwgen.schedule([layer(LONG)], HWC)
-    with BuildAhead(1) as build_ahead:
+    with HwcAhead(1) as build_ahead:
         build_ahead.begin([layer(LONG)], machine(HWC))
         assert not rehearsed
         build_ahead.rehearse([one.schedule for one in plan.layers], machine(HWC))
@@ -108,7 +108,7 @@ def test_an_error_ends_it(waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "build_profiled", build)
     monkeypatch.setattr(Verilator, "has", lambda simulator, device, form: False)
     before = time.monotonic()
-    build_ahead = BuildAhead(1)
+    build_ahead = HwcAhead(1)
 
     def searched_in_vain() -> None:
         with build_ahead:
