@@ -177,6 +177,7 @@ def synthesise(
         found = _synthesis(netlists, memories, device, tools)
         _kept(_file_of_blocks("areas", verilog, top, ()), lambda: blocks_of(netlists.cells))
         _kept(_file_of_blocks("gates", verilog, top, ()), lambda: gate_blocks_of(netlists.named_gates))
+        kept_text(_file_of_clock(verilog, top, device), lambda: json_text(asdict(timing_of(netlists.report))))
         kept = {**found.as_data(), "seconds": round(time.perf_counter() - began, 1)}
         return json_text(kept)
 
@@ -219,8 +220,7 @@ def clock(
 
     Raises `ToolError` where a tool refuses.
     """
-    key = digest_of([FORMAT, "clock", verilog, top, asdict(device), versions()])
-    file = cache_room("synthesis") / f"{key}.json"
+    file = _file_of_clock(verilog, top, device)
 
     def make() -> str:
         with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
@@ -293,6 +293,12 @@ def _by_block(
 def _file_of_blocks(kind: str, verilog: str, top: str, blackboxes: tuple[str, ...]) -> Path:
     """Where areas or gates by block are kept; a synthesis of the whole leaves them there, too."""
     return cache_room("synthesis") / f"{digest_of([FORMAT, kind, verilog, top, blackboxes, versions()])}.json"
+
+
+def _file_of_clock(verilog: str, top: str, device: Device) -> Path:
+    """Where a clock is kept; a synthesis of the whole leaves it there, too."""
+    key = digest_of([FORMAT, "clock", verilog, top, asdict(device), versions()])
+    return cache_room("synthesis") / f"{key}.json"
 
 
 def _kept(file: Path, find: Callable[[], Mapping[str, Area] | Mapping[str, Gates]]) -> dict[str, dict[str, int]]:

@@ -185,14 +185,15 @@ def _address_bits(p: HwcParameters) -> int:
 def _memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
     """Its memories by name: how many there are alike, and each."""
     output = synchronous(p.output_depth, WORD_BITS * p.lanes.sums, transparent=True)
-    copies, held = p.lanes.y * p.lanes.c, p.block_ram or spreads(p.lanes)
+    copies, held = p.lanes.y * p.lanes.c, p.block_ram or spreads(p.lanes) or p.input_reads == 1
     found = {**_banks("I", copies, p.input_banks, p.input_depth, held=held), "O": (1, output)}
     if p.weight_lines:
         stored = p.weight_lines.stored
         parts = max(1, stored // min(p.weight_lines.word, stored))
         found["W"] = 1, synchronous(p.weight_depth, 8 * stored, parts=parts)
     else:
-        found |= _banks("W", 1, p.weight_banks, p.weight_bytes // p.weight_banks, held=p.block_ram)
+        held = p.block_ram or p.weight_reads == 1
+        found |= _banks("W", 1, p.weight_banks, p.weight_bytes // p.weight_banks, held=held)
     if p.bias_words:
         found["kept biases"] = 1, synchronous(p.record_words * p.bias_words, WORD_BITS)
     ports = p.ports.each
@@ -232,8 +233,10 @@ def bits(numbers: int) -> int:
 
 
 def _banks(name: str, copies: int, banks: int, depth: int, *, held: bool) -> dict[str, tuple[int, MemoryCells]]:
-    """Banks of bytes; ``held``: what they answer is in a register at once. The last one reads where a register points
-    to: Yosys makes its read synchronous in any case."""
+    """Banks of bytes; ``held``: what they answer is in a register at once, or all of them read where one points to.
+
+    The latter is so where a byte is read alone, and always of the last one: Yosys makes such a read synchronous.
+    """
     read = synchronous if held else asynchronous
     return {name: (copies * (banks - 1), read(depth, 8)), f"last {name}": (copies, synchronous(depth, 8))}
 
@@ -303,6 +306,7 @@ def _fill(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> 
     late = select if spreads(lanes) else int(p.input_reads > 1)
     stages = sum(min(banks, p.input_reads + (1 << bit) - 1) for bit in range(select))
     line = max(1, (p.input_depth - 1).bit_length())
+    held = one.block_rams == 0 or not (p.block_ram or spreads(lanes))
     return {
         "1": 1,
         "word": word,
@@ -316,7 +320,7 @@ def _fill(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> 
         "memory: chosen": copies * banks * one.chosen,
         "memory: rows": copies * banks * one.rows,
         "memory: banks": copies * banks * (one.block_rams > 0),
-        "held": copies * 8 * min(banks, p.input_reads + (1 << late) - 1) * (one.block_rams == 0),
+        "held": held * copies * 8 * min(banks, p.input_reads + (1 << late) - 1),
         "address": (p.input_elements - 1).bit_length(),
         "wide": word * p.wide,
     }
@@ -523,6 +527,6 @@ def _queues(p: ClusterParameters) -> Terms:
 
 
 def _tcdm_block_rams(p: ClusterParameters) -> int:
-    """Block RAMs of the TCDM, whose words are written byte by byte."""
+    """Block RAMs of the TCDM, whose words are written byte by byte: one of 36 bits, two of 18, or four of 9 each."""
     depth = p.tcdm.depth
-    return p.tcdm.banks * (2 if depth <= 1 << 10 else 4 * -(-depth // (1 << 11)))
+    return p.tcdm.banks * (1 if depth <= BLOCK_WORDS else 2 if depth <= 1 << 10 else 4 * -(-depth // (1 << 11)))

@@ -150,7 +150,7 @@ def test_a_design_that_is_held_out_synthesised_anew(
     monkeypatch.setenv("HWGEN_CACHE", str(tmp_path))
     rows = [row for row in ROWS if row["kind"] == "hwc" and is_held_out(row)]
     row = sorted(rows, key=lambda one: total(one, "luts"))[place]
-    again = design("hwc", row["number"]).measured(None)
+    again = design("hwc", row["number"]).with_area(None)
     if again["digest"] == row["digest"]:
         assert again["blocks"] == row["blocks"]
     worst = coefficients()["errors"]["held_out"]["hwc"]["lut4_worst"]
