@@ -260,7 +260,7 @@ def _present(touch: tuple[Spans, ...]) -> bool:
 
 def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool, spread: bool) -> Placed:
     # Images of fewer channels than lanes along c take as long either way: dense, they are one piece for the DMA.
-    spread = resident or (spread and schedule.layer.input_channels >= schedule.lanes.along("c"))
+    spread = resident or (spread and schedule.layer.of_network.input_channels >= schedule.lanes.along("c"))
     touches = _touches(schedule, walk)
     if resident:  # whole, also where strides leave out its last lines
         layer = schedule.layer

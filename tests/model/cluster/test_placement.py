@@ -8,7 +8,7 @@ import pytest
 from hwgen.arch.layout import aligned
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import Layer
+from hwgen.ir.layer import AS_IT_IS, Form, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.input_ring import input_ring
@@ -149,12 +149,13 @@ def test_channels_are_spread_where_there_is_room() -> None:
     assert larger >= 15
 
 
-def test_images_of_fewer_channels_than_lanes_are_dense() -> None:
-    layer = Layer(name="image", input_channels=3, output_channels=1, input_height=8, input_width=32, kernel=1)
+@pytest.mark.parametrize("form", [AS_IT_IS, Form(taps_as_channels="window")])
+def test_images_of_fewer_channels_than_lanes_are_dense(form: Form) -> None:
+    """Also where they are laid out with a channel for each tap of the kernel."""
+    image = Layer(
+        name="image", input_channels=3, output_channels=1, input_height=8, input_width=32, kernel=3, padding=1
+    ).in_form(form)
     for lanes, plane in ((4, 8 * 32), (2, 8 * 32 + 4)):
-        schedule = Schedule(
-            layer=layer,
-            nest=(Marker(ARRAYS, TCDM), Loop("c", min(lanes, 3)), Loop("y", 1), Loop("x", 1)),
-            lanes=Lanes(c=lanes),
-        )
+        steps = Loop("c", min(lanes, image.input_channels)), Loop("y", 1), Loop("x", 1), Loop("k", 1), Loop("l", 1)
+        schedule = Schedule(layer=image, nest=(Marker(ARRAYS, TCDM), *steps), lanes=Lanes(c=lanes))
         assert place_in(schedule, 1 << 20).I.plane == plane
