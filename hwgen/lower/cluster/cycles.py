@@ -9,7 +9,6 @@ import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.commands import Opcode
-from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dram import BLOCK_BYTES, Dram, DramPort
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
@@ -27,7 +26,7 @@ from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import weights_may_be_ordered
 from hwgen.model.hwc.cycles import HwcTiming
 from hwgen.model.nest.one_level import PerOperand
-from hwgen.model.system.cycles import PlayedProgram, play_together
+from hwgen.model.system.cycles import PlayedProgram, moved_words, play_together
 from hwgen.model.system.times import ClusterTimes
 
 __all__ = ["MOVE_CYCLES", "cluster_cycles", "estimated_cycles", "played", "works_of"]
@@ -60,9 +59,9 @@ def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[int
 
     def moves(works: Works) -> float:
         times = play_together([_with_works(program, in_order(works))], program.hardware, timing)[0]
-        found = [Descriptor.decode(one.payload) for one in program.commands if one.opcode is Opcode.MOVE]
-        words = sum(move.length * move.count_1 * move.count_2 / (1 if move.apart else WORD_BYTES) for move in found)
-        return words * _beside(times.total, times.busy["compute"], times.busy["load"] + times.busy["store"])
+        return moved_words(program.commands) * _beside(
+            times.total, times.busy["compute"], times.busy["load"] + times.busy["store"]
+        )
 
     return in_order(with_waits(_work_of(tiles, program.parameters), tiles, program.cluster, moves))
 

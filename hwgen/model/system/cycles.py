@@ -7,6 +7,7 @@ cluster's memory as that is estimated (`hwgen.model.cluster.bank_waits`). Bytes 
 other at the banks; what loads and stores of words and the vector unit wait there is not in it.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ from hwgen.model.system import tables
 from hwgen.model.system.cycles_kernel import run_clusters
 from hwgen.model.system.times import ClusterTimes, QueueName
 
-__all__ = ["PlayedProgram", "play_together"]
+__all__ = ["PlayedProgram", "moved_words", "play_together"]
 
 Ints = NDArray[np.int64]
 NAMES: tuple[QueueName, ...] = ("load", "compute", "store")
@@ -76,8 +77,9 @@ def play_together(
     ``restless`` : play every cycle of every cluster, which takes longer and changes nothing.
     """
     number = clusters or len(programs)
-    lists = [_commands(one) for one in programs]
-    moves = [_descriptors(one.commands) for one in programs]
+    known = [_known(one.commands) for one in programs]
+    lists = [found.with_works(one.works) for found, one in zip(known, programs, strict=True)]
+    moves = _together([one.moves for one in known])
     orders = [[np.flatnonzero(one[:, tables.C_QUEUE] == queue) for queue in range(tables.QUEUES)] for one in lists]
     of_queue = np.zeros((number, tables.QUEUES, 1 + max(len(one) for each in orders for one in each)), np.int64)
     for k, each in enumerate(orders):
@@ -90,21 +92,16 @@ def play_together(
         rows[k] = _row(program, hardware, begin + START_AFTER_START * k)
     rings = [np.zeros((number, tables.RING, width), np.int64) for width in (2, 2, 4)]
     asked, hwcs = np.zeros((number, tables.RING), np.int64), np.zeros((number, hardware.units), np.int64)
-    settled = np.zeros((number, 1 + max(_settling(one.commands) for one in programs), 1 + tables.QUEUES), np.int64)
+    settled = np.zeros((number, 1 + max(one.settling for one in known), 1 + tables.QUEUES), np.int64)
     open_rows = closed_rows(timing, tables.STREAMS * number)
     ends = run_clusters(
-        rows, _together(lists), of_queue, _together(moves), _parameters(hardware, timing, restless), *rings, asked,
+        rows, _together(lists), of_queue, moves, _parameters(hardware, timing, restless), *rings, asked,
         hwcs, settled, open_rows, *idle_dram(), np.zeros(tables.BUS, np.int64), np.zeros(tables.RING, np.int64),
         np.zeros(3, np.int64),
     )  # fmt: skip
     if not ends:
         raise ValueError("program: some command waits for a token that never comes")
     return [_times(rows[k], settled[k], k) for k in range(len(programs))]
-
-
-def _settling(commands: Iterable[Command]) -> int:
-    """Commands that wait until all before them is done."""
-    return sum(_settles(one) for one in commands)
 
 
 def _settles(one: Command) -> bool:
@@ -154,14 +151,65 @@ def _parameters(hardware: ClusterParameters, timing: Dram, restless: bool) -> In
     return np.array([*dram_parameters(timing, dma.beat_bytes), *own], np.int64)
 
 
-def _commands(program: PlayedProgram) -> Ints:
-    works, found = iter(program.works), []
-    for one in program.commands:
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Commands as arrays.
+
+    Members
+    -------
+    rows : a command each, its work left open.
+    starts : the numbers of those that begin work.
+    moves : a descriptor each.
+    words : moved by these, a byte that is moved by itself as much as a word.
+    settling : commands that wait until all before them is done.
+    """
+
+    commands: Sequence[Command]
+    rows: Ints
+    starts: Ints
+    moves: Ints
+    words: float
+    settling: int
+
+    def with_works(self, works: Iterable[float]) -> Ints:
+        """The rows with the cycles of what each START begins."""
+        rows, following = self.rows.copy(), iter(works)
+        rows[self.starts, tables.C_WORK] = [round(next(following)) for _ in self.starts]
+        return rows
+
+
+_latest: deque[_Known] = deque(maxlen=8)
+"""Programs are played several times in a row."""
+
+
+def moved_words(commands: Sequence[Command]) -> float:
+    """Words that the DMA moves; a byte that it moves by itself counts as one."""
+    return _known(commands).words
+
+
+def _known(commands: Sequence[Command]) -> _Known:
+    if not isinstance(commands, tuple):  # which may change
+        return _read(commands)
+    found = next((one for one in tuple(_latest) if one.commands is commands), None)
+    if found is None:
+        found = _read(commands)
+        _latest.append(found)
+    return found
+
+
+def _read(commands: Sequence[Command]) -> _Known:
+    rows = []
+    for one in commands:
         kind = tables.SETTLES if _settles(one) else KINDS[one.opcode]
-        work = round(next(works)) if one.opcode is Opcode.START else 0
         takes, posts = (sum(1 << queue for queue in queues) for queues in (one.takes, one.posts))
-        found.append((int(one.queue), kind, len(one.payload), takes, posts, one.mask, work))
-    return np.array(found, np.int64).reshape(-1, tables.COMMAND)
+        rows.append((int(one.queue), kind, len(one.payload), takes, posts, one.mask, 0))
+    found, moves = np.array(rows, np.int64).reshape(-1, tables.COMMAND), _descriptors(commands)
+    bytes_moved = moves[:, tables.E_LENGTH] * moves[:, tables.E_COUNT_1] * moves[:, tables.E_COUNT_2]
+    words = float((bytes_moved / np.where(moves[:, tables.E_APART], 1, WORD_BYTES)).sum())
+    kinds = found[:, tables.C_KIND]
+    return _Known(
+        commands, found, np.flatnonzero(kinds == tables.STARTS), moves, words, int((kinds == tables.SETTLES).sum())
+    )
 
 
 def _descriptors(commands: Iterable[Command]) -> Ints:

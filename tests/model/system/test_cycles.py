@@ -12,7 +12,7 @@ from hwgen.arch.commands import Command, Opcode, Queue, configure, encode, end, 
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
 from hwgen.model.dma.cycles import load_times, store_times
-from hwgen.model.system.cycles import PlayedProgram, play_together
+from hwgen.model.system.cycles import PlayedProgram, moved_words, play_together
 from hwgen.model.system.times import ClusterTimes, QueueName
 from tests.arch.test_hwc import SOUND
 from tests.random.descriptors import random_descriptors
@@ -55,6 +55,22 @@ def test_programs_that_do_nothing() -> None:
     assert one.total == other.total == FIRST_WORD + HEADER
     late, _ = played([], [], timing=Dram(latency=20))
     assert late.total == one.total + 20 - 1  # a cycle is in a burst's way to the head of the DRAM's queue in any case
+
+
+def test_commands_that_were_played_before_are_not_mistaken_for_others() -> None:
+    """Those of a tuple are read once; a list may have changed, and works are those of each time."""
+    commands = [start(1), join(1), end()]
+
+    def total(given: Sequence[Command], work: int) -> float:
+        return play_together([PlayedProgram(given, [work], 0, len(encode(given)))], HARDWARE, Dram())[0].total
+
+    same, listed = tuple(commands), list(commands)
+    assert [total(same, work) - total(same, 100) for work in (100, 300, 200)] == [0, 200, 100]
+    assert moved_words(listed) == 0
+    listed[2:2] = [sync(Queue.LOAD), load(move(0).encode())]
+    assert total(listed, 100) == total(tuple(listed), 100)
+    assert [moved_words(one) for one in (same, listed)] == [0, 16]
+    assert moved_words([load(move(0, count_1=3, dram_stride_1=128).encode()), end()]) == 48
 
 
 def test_one_cluster_has_no_interconnect() -> None:
