@@ -17,6 +17,7 @@ from hwgen.api.choosing.space import Candidate, Space
 from hwgen.api.choosing.workload import ChosenFor
 from hwgen.api.forecasts import MachineForecast
 from hwgen.lower.network.bound import NetworkBound
+from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.estimate import EstimatedArea
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.synthesis.cells import Area
@@ -178,15 +179,16 @@ def test_every_hwc_of_a_cluster_is_counted(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_is_chosen_is_synthesised(
     run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Around the HWCs 10,000 LUT4 and 10 memories, each HWC 1,000, at 40 MHz: the synthesiser is a stub."""
+    """Around the HWCs 10,000 LUT4 and 10 memories, each HWC 1,000, at 40 MHz: stubs generate and synthesise."""
     parts = {"hwc": Area(luts=1000, dsps=4), "cluster": Area(luts=10_000, lut_rams=10, ffs=7, block_rams=3)}
-    asked: list[tuple[str, tuple[str, ...]]] = []
+    asked: list[tuple[str, str, tuple[str, ...]]] = []
 
     def areas(verilog: str, top: str, *, blackboxes: tuple[str, ...] = (), **_: object) -> dict[str, Area]:
-        assert f"module {top}(" in verilog
-        asked.append((top, blackboxes))
+        asked.append((top, verilog, blackboxes))
         return {"one": parts[top], "none": Area()}
 
+    monkeypatch.setattr(synthesis, "generated", repr)
+    monkeypatch.setattr(synthesis, "generated_cluster", repr)
     monkeypatch.setattr(synthesis, "areas", areas)
     monkeypatch.setattr(synthesis, "clock", lambda verilog, top, **_: SimpleNamespace(clock_mhz=40.0))
     folder = tmp_path / "chosen"
@@ -195,7 +197,9 @@ def test_what_is_chosen_is_synthesised(
     found = document["synthesised"]
     (row,) = [row for row in document["front"] if row["hardware"] == document["best"]["hardware"]]
     hwcs = int(row["hardware"][0])
-    assert asked == [("hwc", ()), ("cluster", ("hwc",))]
+    chosen = hwgen.hardware(folder / "chosen.yaml")
+    hwc = hwc_of(chosen)
+    assert asked == [("hwc", repr(hwc), ()), ("cluster", repr(cluster_of(chosen, hwc)), ("hwc",))]
     assert found["lut4"] == 1000 * hwcs + 10_060
     confirmed = {"cycles": None, "luts": found["lut4"], "clock_mhz": 40.0, "equal": None, "exact": None}
     assert document["confirmed"] == confirmed
