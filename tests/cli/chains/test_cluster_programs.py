@@ -13,8 +13,10 @@ import pytest
 import cosim.cluster.results
 from cosim.cluster.preparation import ClusterTask
 from cosim.device.job import Job
+from hwgen.arch.hardware_file import load_hardware
 from hwgen.export.cached import generated_cluster
-from hwgen.ir.hardware import save_hardware
+from hwgen.ir.builtin import named_file
+from hwgen.ir.hardware import Cluster, save_hardware
 from hwgen.ir.schedule import save_schedule
 from hwgen.lower.cluster.program import compile_cluster
 from tests.cli.command_line import Run, refused
@@ -90,7 +92,10 @@ def test_sums_that_are_scaled_get_the_zero_points_that_the_program_has(
     run: Run, tmp_path: Path, asked: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the simulator is asked for is executed without it: the output is the one that is expected."""
-    machine = hardware(NAME).model_copy(update={"operand_bits": 8, "requantisation": "scaled"})
+    # A cluster that other tests generate, too.
+    machine = load_hardware(named_file("hardware", "m4c4_1KiB")).model_copy(
+        update={"requantisation": "scaled", "cluster": Cluster(hwcs=2, tcdm=1 << 14, vector=True)}
+    )
     save_hardware(machine, tmp_path / "hardware.yaml")
     for schedule in cluster_schedules(machine, Random(NAME), CASES):
         save_schedule(schedule, tmp_path / "set" / f"{schedule.layer.name}.yaml")
