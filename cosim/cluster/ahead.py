@@ -25,7 +25,7 @@ PROGRAM_BYTES = 1 << 18
 
 def begin_network(ahead: Ahead, graph: Graph, hardware: Hardware, images: int) -> None:
     """Begin to build one cluster, if its file says all of it, and the network which build is the best."""
-    if not ahead.wanted or hardware.cluster is None or None in (hardware.lanes, hardware.buffers, hardware.order):
+    if hardware.cluster is None or not ahead.may_build(hardware):
         return
 
     def build() -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import requantisation_for
@@ -14,13 +16,14 @@ from cosim.simulator.verilator import REHEARSED_CYCLES
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cached import generated
+from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.area.assumed import hwc_of
 
-__all__ = ["HwcAhead", "image_words"]
+__all__ = ["HwcAhead"]
 
 MOST_OUTPUT_BYTES = 5
 """Bytes of an output and its partial sum."""
@@ -39,10 +42,10 @@ class HwcAhead(Ahead):
 
     def begin(self, layers: Sequence[Layer], hardware: Hardware) -> None:
         """Begin, if the hardware's file says all of an HWC, and the layers which build is the best."""
-        complete = None not in (hardware.lanes, hardware.buffers, hardware.order)
-        if self.wanted and complete and hardware.cluster is None:
-            self._parameters = hwc_of(hardware)
-            self.start(lambda: self._build(hwc_of(hardware), layers))
+        if hardware.cluster is None and self.may_build(hardware):
+            with suppress(InputError):  # it will be told of the schedules
+                self._parameters = hwc_of(hardware)
+                self.start(partial(self._build, self._parameters, layers))
 
     def rehearse(self, schedules: Sequence[Schedule], hardware: Hardware | None) -> None:
         """Let the build be profiled with the longest of the schedules that were found."""
@@ -60,7 +63,7 @@ class HwcAhead(Ahead):
         self._rehearsal.cancel()
 
     def _build(self, parameters: HwcParameters, layers: Sequence[Layer]) -> None:
-        depths = {depth_for("verilator", words) for words in image_words(layers, parameters.operand_bits)}
+        depths = {depth_for("verilator", words) for words in _image_words(layers, parameters.operand_bits)}
         if len(depths) > 1:
             return
         device = hwc_device(generated(parameters), depths.pop(), parameters.ports.each)
@@ -84,7 +87,7 @@ class HwcAhead(Ahead):
             SIMULATORS[name].build(device, "bench")
 
 
-def image_words(layers: Sequence[Layer], operand_bits: int) -> tuple[int, int]:
+def _image_words(layers: Sequence[Layer], operand_bits: int) -> tuple[int, int]:
     """Words of the largest layer's memory image, at least and at most, but for what alignment takes."""
     operand = operand_bits // 8
     least = max(layer.input_elements + layer.weight_elements + layer.output_elements for layer in layers)

@@ -270,7 +270,7 @@ class _OneBlock:
         return results
 
     def _device(self, ports: tuple[int, int, int], words: int) -> Device:
-        """The HWC with a memory of so many words."""
+        """The HWC with a memory for images of this number of words."""
         return hwc_device(self.text, depth_for(self.simulator, words), ports)
 
     @property

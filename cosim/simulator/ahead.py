@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
 from hwgen.tools.processes import stop_all
 from hwgen.tools.toolchain import ToolError
 
@@ -41,6 +42,10 @@ class Ahead:
             if kind is not None:
                 stop_all(self._thread.ident)
             self._thread.join(POLL_SECONDS)
+
+    def may_build(self, hardware: Hardware) -> bool:
+        """Whether anything is built ahead, and hardware says all of its HWC, whatever the schedules will be."""
+        return self.wanted and None not in (hardware.lanes, hardware.buffers, hardware.order)
 
     @property
     def begun(self) -> bool:

@@ -214,10 +214,13 @@ class RunRequest:
             note(f"the first axis is no batch of images: {graph.together}")
         arrays, where = given.of_network(graph, self.clusters or 1), given.where(model)
         on = machine, resident, 1 if sharing is None else sharing.clusters
-        if self.output is None:
+        count = checked_inputs(graph, arrays, where)
+        with Ahead(wanted=on[2] == 1) as ahead:
+            begin_network(ahead, graph, machine, count)
+            if self.output is not None:
+                return self._ran(model, graph, on, arrays, count, where, self.output)
             with TemporaryDirectory(prefix="hwgen-") as folder:
-                return self._ran(model, graph, on, arrays, where, Path(folder))
-        return self._ran(model, graph, on, arrays, where, self.output)
+                return self._ran(model, graph, on, arrays, count, where, Path(folder))
 
     def _machine(self) -> tuple[Hardware, bool]:
         """The hardware, and whether maps stay in its TCDM."""
@@ -231,33 +234,17 @@ class RunRequest:
         graph: Graph,
         on: tuple[Hardware, bool, int],
         arrays: dict[str, NDArray],
+        count: int,
         where: str,
         folder: Path,
     ) -> NetworkRun:
         machine, resident, clusters = on
-        count = checked_inputs(graph, arrays, where)
         if self.hardware is None:
             tell_default()
-        with Ahead(wanted=clusters == 1) as ahead:
-            begin_network(ahead, graph, machine, count)
-            with steps(len(weighted(graph)), "scheduling") as step:
-                plan = plan_on(graph, machine, step, resident=resident, clusters=clusters)
-            if not plan.layers:
-                raise InputError(f"{model}: {nothing_runs(graph, machine.name, plan.refused)}")
-            return self._of_plan(model, graph, on, plan, arrays, where, folder)
-
-    def _of_plan(
-        self,
-        model: Path,
-        graph: Graph,
-        on: tuple[Hardware, bool, int],
-        plan: ClusterPlan | NetworkPlan,
-        arrays: dict[str, NDArray],
-        where: str,
-        folder: Path,
-    ) -> NetworkRun:
-        machine, _, clusters = on
-        count = checked_inputs(graph, arrays, where)
+        with steps(len(weighted(graph)), "scheduling") as step:
+            plan = plan_on(graph, machine, step, resident=resident, clusters=clusters)
+        if not plan.layers:
+            raise InputError(f"{model}: {nothing_runs(graph, machine.name, plan.refused)}")
         beside = run_beside(model, graph, arrays, where)
         tensors = [execute(graph, image) for image in images(graph, arrays, count)]
         note(f"{self.simulator}: {len(plan.layers)} layers")
