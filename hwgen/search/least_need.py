@@ -12,9 +12,10 @@ from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import LANE_DIMS, WIDE, Lanes
-from hwgen.ir.layer import Layer
+from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Marker, Schedule
 from hwgen.model.nest.one_level import allocation
+from hwgen.search.core.orders import TILED
 
 __all__ = ["require_room"]
 
@@ -94,19 +95,18 @@ def _memories(layer: Layer, hardware: Hardware, lanes: Lanes, bits: Bits) -> str
     """What is wrong with the memories of an HWC with these lanes; None if nothing is."""
     units = memory_units(lanes, hardware.operand_bits, hardware.ports)
     needs = dict(zip(ARRAYS, (2 * unit for unit in units), strict=True))
-    # The order of a cluster's HWCs is that of a tile, which may be as small as one output.
-    covered = all(
-        extent <= lanes.along(dim) or dim in (hardware.order or ()) for dim, extent in layer.extents.items()
-    )
-    if hardware.order is not None and hardware.cluster is None and covered and bits.I < WIDE:
+    extents = _least_extents(layer, hardware)
+    covered = all(extent <= lanes.along(dim) or dim in (hardware.order or ()) for dim, extent in extents.items())
+    if hardware.order is not None and covered and bits.I < WIDE:
         for array in ARRAYS:
             needs[array] = max(needs[array], allocation(_smallest(layer, hardware, lanes, array, bits))[array])
     if hardware.buffers is not None:
         for array, need in needs.items():
             if need > hardware.buffers[array]:
+                whole = "" if hardware.cluster is None else " of a whole kernel"
                 return (
-                    f"{layer.name}: {array}: no schedule fits: the smallest tile needs {need} bytes with lanes "
-                    f"{lanes}, {hardware.titled} has {hardware.buffers[array]}"
+                    f"{layer.name}: {array}: no schedule fits: the smallest tile{whole} needs {need} bytes with "
+                    f"lanes {lanes}, {hardware.titled} has {hardware.buffers[array]}"
                 )
         return None
     together = sum(needs.values())
@@ -119,13 +119,24 @@ def _memories(layer: Layer, hardware: Hardware, lanes: Lanes, bits: Bits) -> str
     return None
 
 
+def _least_extents(layer: Layer, hardware: Hardware) -> dict[Dim, int]:
+    """What an HWC computes at the least: all of the layer; in a cluster a tile, of a channel and an output.
+
+    No tile that is searched cuts the kernel.
+    """
+    if hardware.cluster is None:
+        return dict(layer.extents)
+    return {dim: 1 if dim in TILED else extent for dim, extent in layer.extents.items()}
+
+
 def _smallest(layer: Layer, hardware: Hardware, lanes: Lanes, array: ArrayName, bits: Bits) -> Schedule:
     """The schedule in the hardware's order in which an operand's tile is as small as it can be.
 
-    One iteration of every loop down to the marked one; all lanes at work below it.
+    One iteration of every loop down to the marked one; all lanes at work below it. In a cluster it is that of a tile.
     """
-    nest: list[Loop | Marker] = []
-    left, inside, marked = dict(layer.extents), False, False
+    tile = () if hardware.cluster is None else TILED
+    nest: list[Loop | Marker] = [Loop(dim, 1) for dim in tile]
+    left, inside, marked = _least_extents(layer, hardware), False, False
     for item in hardware.order or ():
         if isinstance(item, Marker):
             marked |= array in item.arrays

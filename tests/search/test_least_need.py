@@ -10,7 +10,8 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import ARRAYS
+from hwgen.ir.schedule import ARRAYS, Marker
+from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc.parameters import with_output_at_reduction
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
@@ -47,6 +48,25 @@ def test_no_placement_that_fits_is_refused(requantisation: str) -> None:
         )
 
 
+@pytest.mark.parametrize("name", [name for name in HWCS if hwc(name).order is not None])
+def test_no_schedule_of_a_cluster_that_fits_is_refused(name: str) -> None:
+    """Each schedule whose tiles have whole kernels, as all have that are searched, has just the memories it takes."""
+    machine = hwc(name).model_copy(update={"operand_bits": 8, "cluster": Cluster()})
+    below = len([item for item in machine.order or () if not isinstance(item, Marker)])
+    checked = 0
+    for schedule in cluster_schedules(machine, Random(name), 24, most_macs=3000):
+        if any(loop.dim in "kl" for loop in schedule.loops[:-below]):
+            continue
+        try:
+            smallest = compile_cluster(schedule).parameters
+        except InputError:  # no memory as small as what it needs can be built
+            continue
+        buffers = {"I": smallest.input_bytes, "W": smallest.weight_bytes, "O": smallest.output_bytes}
+        require_room([schedule.layer], machine.model_copy(update={"buffers": buffers}))
+        checked += 1
+    assert checked > 3
+
+
 ORDER = order_from("O m y x c IW y k l x c")
 SMALL = {"I": 512, "W": 256, "O": 64}
 REFUSED = [
@@ -64,6 +84,20 @@ REFUSED = [
     (
         Hardware(name="h", lanes=Lanes(x=16), cluster=Cluster(tcdm=1024)),
         "a: the TCDM needs at least 1219 bytes for its smallest tile (biases 1200, I 9, W 9, O 1), it has 1024",
+    ),
+    (  # all taps of 16 filters and 4 channels
+        Hardware(
+            name="h",
+            lanes=Lanes(m=16, c=4),
+            budget=2048,
+            buffers=SMALL | {"W": 512},
+            cluster=Cluster(),
+            order=order_from("m c W y x O I k l m y x"),
+        ),
+        (
+            "a: W: no schedule fits: the smallest tile of a whole kernel needs 576 bytes with lanes m16c4, "
+            "hardware h has 512"
+        ),
     ),
     (Hardware(name="h", constants={"stride_x": 2}), "a: stride_x: the hardware is fitted to 2, got 1"),
     (Hardware(name="h", constants={"group_outputs": 1}), "a: group_outputs: the hardware is fitted to 1, got 300"),

@@ -22,7 +22,8 @@ of any tile and spread, the one of fewest bytes wins. With ``min_utilisation``, 
 any stall are left out, and the result must reach it by the judge, who knows the cycles. The judge also refuses what
 the hardware cannot run; such a tile is searched again with steps that divide it. After a rejected candidate comes
 the next best of the level, then the next level. After each level that is rejected as a whole, the required
-utilisation without stalls rises by a quarter of what it lacks to 1; at most ``max_levels`` levels are rejected.
+utilisation without stalls rises by a quarter of what it lacks to 1; at most ``max_levels`` levels are rejected, and
+the search ends after as many of whose tiles, where they fit the TCDM, none has a nest that fits the HWCs.
 
 Every schedule is placed in the TCDM before it counts, and its bytes are confirmed by the model.
 
@@ -102,7 +103,7 @@ MAX_SEARCHED = 8
 """Tiles of one level, at most, for which the nest of the HWCs is searched."""
 BUSY_SHARE = 0.9
 MAX_LEVELS = 24
-"""Levels, at most, that the judge rejects."""
+"""Levels, at most, that the judge rejects; and those whose tiles fit the TCDM, but no nest of one the HWCs."""
 WEIGHED_TRIED, WEIGHED_LEVELS = 300, 2
 """Where energy is weighed: how many loops of one level are tried, at most, to fit the TCDM, and levels at most."""
 NEAR = 0.01
@@ -296,7 +297,7 @@ class _Search:
         self._cluster = hardware.cluster or Cluster()
         self._target = Target.of(hardware)
         self._inner = InnerNests(layer, hardware, bits)
-        self._highest, self._refusals, self._reason = 0.0, 0, ""
+        self._highest, self._refusals, self._reason, self._without_nest = 0.0, 0, "", 0
         self.complete = True
 
     def run(self, max_levels: int) -> _Found:
@@ -318,6 +319,8 @@ class _Search:
             found = self._best_of(tiles, best)
             best = found or best
             if best is not None and self._objective.settled:
+                break
+            if best is None and self._without_nest >= MAX_LEVELS:
                 break
             if found is None and self._refusals > before:
                 rejected += 1
@@ -357,6 +360,7 @@ class _Search:
             if found is not None:
                 return found
             candidates = [candidate for candidate in candidates if candidate.utilisation < enough]
+        self._without_nest += bool(fitting)
         return None
 
     def _judged(self, candidates: list[_Candidate], known: _Found | None) -> _Found | None:

@@ -15,8 +15,9 @@ from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.model.dram.counts import dram_counts
 from hwgen.model.nest.one_level import predict
-from hwgen.search.cluster.optimal import search_cluster
-from hwgen.search.cluster.outer_nest import OuterSpace
+from hwgen.search.cluster.inner_nest import InnerNests
+from hwgen.search.cluster.optimal import MAX_LEVELS, MAX_SEARCHED, search_cluster
+from hwgen.search.cluster.outer_nest import OuterLoops, OuterSpace
 from tests.model.cluster.nests import ORDER, TILED, cluster, conv, every_outer, every_schedule, runs, small_layer
 from tests.oracles.levels_apart import local_level, outer_level
 
@@ -66,6 +67,20 @@ def test_search_equals_brute_force(layer: Layer, tcdm: int, expected: tuple[int,
         assert (found.dram_bytes, found.tcdm_bytes) == expected
         assert found.need == place(found.schedule).size <= tcdm
         assert runs(found.schedule, hardware)
+
+
+def test_a_search_without_any_nest_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a layer with thousands of levels, no nest of which fits the HWCs."""
+    tried: set[int] = set()
+
+    def none(_: InnerNests, loops: OuterLoops, steps: dict[Dim, int], *others: object, **options: object) -> None:
+        tried.add(hash(tuple(steps.values())))
+
+    monkeypatch.setattr(InnerNests, "best", none)
+    layer = conv((16, 16, 12, 12), (14, 14), (3, 3))
+    with pytest.raises(InputError, match="small: no schedule fits a TCDM of 2048 bytes with these HWCs"):
+        search_cluster(layer, cluster(1 << 11))
+    assert MAX_LEVELS <= len(tried) <= MAX_LEVELS * MAX_SEARCHED
 
 
 @pytest.mark.parametrize("seed", range(4))
