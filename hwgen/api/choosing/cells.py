@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.api.choosing.selection import Budget, Planned
-from hwgen.api.choosing.space import BUFFERS, PORTS, Candidate, Sizes, cluster_keys
+from hwgen.api.choosing.space import BUFFERS, PORTS, Candidate, Sizes, hardware_keys
 from hwgen.api.progress import note, steps
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hardware_file import read_hardware_data
+from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import json_text
+from hwgen.ir.hardware import Hardware
 from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.cells import CellTerms, around_terms, hwc_terms
 from hwgen.model.area.fit import nonnegative
@@ -70,8 +72,10 @@ class CellMap:
     designs: int
     mhz: float | None
 
-    def mm2(self, parameters: ClusterParameters) -> float:
-        """The area of a cluster, with macros for its shared memory where the library has them, else without it."""
+    def mm2(self, parameters: HwcParameters | ClusterParameters) -> float:
+        """The area of an HWC, or of a cluster with macros for its shared memory where the library has them."""
+        if isinstance(parameters, HwcParameters):
+            return self._um2(hwc_terms(parameters)) / 1e6
         around = self._um2(around_terms(parameters))
         shared = parameters.tcdm
         macros = tiled(shared.depth, 32, shared.banks, self.cells.macros)
@@ -119,7 +123,7 @@ def _measured(cells: Cells) -> list[Measured]:
 def _mapped(design: Calibration, cells: Cells) -> Measured:
     """One of them."""
     m, c, buffers, ports, cluster = design
-    keys = cluster_keys(m, c, buffers, ports, cluster or ANY_CLUSTER, scaled=True)
+    keys = hardware_keys(m, c, buffers, ports, cluster or ANY_CLUSTER, scaled=True)
     hardware = read_hardware_data(keys, "calibration")
     hwc = hwc_of(hardware)
     if cluster is None:
@@ -158,9 +162,8 @@ def with_cells(found: Iterable[Candidate], cells: CellMap) -> list[Candidate]:
     """Candidates with their areas in cells, and the clock of the library in place of that of an ECP5."""
     made = []
     for one in found:
-        hwc = hwc_of(one.hardware)
         area = replace(one.area, mhz=cells.mhz or one.area.mhz)
-        made.append(replace(one, area=area, mm2=cells.mm2(cluster_of(one.hardware, hwc))))
+        made.append(replace(one, area=area, mm2=cells.mm2(_parameters(one.hardware))))
     return made
 
 
@@ -211,7 +214,14 @@ class MadeInCells:
 
 def made_in_cells(one: Candidate, cells: CellMap) -> MadeInCells:
     """A candidate mapped to the library, in minutes; raises `ToolError`."""
-    name, parameters = one.hardware.name, cluster_of(one.hardware, hwc_of(one.hardware))
-    found = silicon(parameters, cells.cells, tell=lambda stage: note(f"mapping {name} to the library: {stage}"))
+    name = one.hardware.name
+    found = silicon(
+        _parameters(one.hardware), cells.cells, tell=lambda stage: note(f"mapping {name} to the library: {stage}")
+    )
     assert one.mm2 is not None
     return MadeInCells(found, one.mm2)
+
+
+def _parameters(hardware: Hardware) -> HwcParameters | ClusterParameters:
+    hwc = hwc_of(hardware)
+    return hwc if hardware.cluster is None else cluster_of(hardware, hwc)

@@ -15,11 +15,11 @@ __all__ = ["Front", "Point"]
 
 @dataclass(frozen=True)
 class Point:
-    """A cluster, and what the network takes on it.
+    """A cluster, or an HWC alone, and what the network takes on it.
 
     Members
     -------
-    planned : the cluster with the plan of the network on it.
+    planned : the hardware with the plan of the network on it.
     budget : what was asked for.
     file : of the hardware; None where no folder was asked for.
     """
@@ -30,7 +30,7 @@ class Point:
 
     @property
     def hardware(self) -> Hardware:
-        """The cluster, as `hwgen.hardware` makes one."""
+        """The hardware, as `hwgen.hardware` makes it."""
         return self.planned.candidate.hardware
 
     @property
@@ -65,7 +65,7 @@ class Point:
 
     @property
     def bytes(self) -> int:
-        """Bytes at the DRAM, of one image."""
+        """Bytes at the DRAM, of one image; of an HWC alone at the TCDM."""
         return self.planned.bytes
 
     @property
@@ -80,12 +80,11 @@ class Point:
 
     def to_dict(self) -> dict[str, Any]:
         """An entry of the document."""
-        one, area = self.planned, self.planned.candidate.area
-        assert self.hardware.cluster is not None
+        one, area, cluster = self.planned, self.planned.candidate.area, self.hardware.cluster
         return {
             "file": None if self.file is None else str(self.file),
             "hardware": self.hardware.name,
-            "multipliers": self.hardware.cluster.hwcs * self.hardware.shape.product,
+            "multipliers": (1 if cluster is None else cluster.hwcs) * self.hardware.shape.product,
             "luts": self.luts,
             **({} if self.mm2 is None else {"mm2": round(self.mm2, 4)}),
             "dsps": area.dsps,

@@ -31,7 +31,7 @@ OTHERS = (
     ("banks", "banks", "of it"),
     ("vector_elements", "elements a cycle", "of the vector unit"),
     ("axi_bits", "bits", "of the port to the DRAM"),
-    ("bytes", "bytes", "at the DRAM, of an image"),
+    ("bytes", "bytes", "at the DRAM, of an image; of an HWC alone at the memory it shares with its host"),
 )
 OF_ECP5 = (
     ("dsps", "DSPs", "multipliers of 18 x 18 bits, estimated"),
@@ -44,7 +44,7 @@ def columns_in(unit: str) -> list[dict[str, str]]:
     return [
         {"name": name, "kind": "number" if of else "text", "unit": of, "meaning": meaning}
         for name, of, meaning in (
-            ("hardware", "", "the cluster"),
+            ("hardware", "", "the cluster, or the HWC"),
             ("area", unit, AREAS[unit]),
             *OTHERS,
             *(OF_ECP5 if unit == LUT4 else ()),
@@ -81,14 +81,20 @@ def plan_rows(
 def _row(one: Planned, budget: Budget) -> dict[str, Any]:
     hardware, area, rate = one.candidate.hardware, one.candidate.area, one.images_a_second(budget)
     cluster, lanes, buffers, ports = hardware.cluster, hardware.shape, hardware.buffers, hardware.ports
-    assert cluster is not None
     assert buffers is not None
-    number = f"{cluster.hwcs} HWC{'s' if cluster.hwcs > 1 else ''}"
-    vector = cluster.vector_elements if cluster.vector else 0
+    multipliers, number, memory = lanes.product, "HWC alone", ""
+    around = {"hwcs": 1, "tcdm_bytes": 0, "banks": 0, "axi_bits": 0, "vector_elements": 0}
+    if cluster is not None:
+        multipliers *= cluster.hwcs
+        number = f"{cluster.hwcs} HWC{'s' if cluster.hwcs > 1 else ''}"
+        memory = f", {cluster.tcdm >> 10} KiB in {cluster.banks} banks"
+        around = {"hwcs": cluster.hwcs, "tcdm_bytes": cluster.tcdm, "banks": cluster.banks,
+                  "axi_bits": cluster.axi_bits,
+                  "vector_elements": cluster.vector_elements if cluster.vector else 0}  # fmt: skip
     text = (
         f"{hardware.name}\n{rate:,.1f} images a second{'' if one.measured else ', about'}\n"
         f"{one.candidate.area_text}, "
-        f"{lanes.product * cluster.hwcs} multipliers, {cluster.tcdm >> 10} KiB in {cluster.banks} banks"
+        f"{multipliers} multipliers{memory}"
     )
     return {
         "hardware": hardware.name, "family": number, "text": text, "counted": one.measured is not None,
@@ -97,9 +103,8 @@ def _row(one: Planned, budget: Budget) -> dict[str, Any]:
         "mhz": budget.clock(one.candidate), "mhz_estimated": area.mhz or 0.0, "dsps": area.dsps,
         "brams": area.block_rams, "cycles": one.cycles, "measured": one.measured, "expected": round(one.expected),
         "bound": one.candidate.bound, "bytes": one.bytes, "energy": one.energy, "host": one.host,
-        "multipliers": lanes.product * cluster.hwcs, "lanes": str(lanes), "lanes_m": lanes.m, "lanes_c": lanes.c,
-        "hwcs": cluster.hwcs, "tcdm_bytes": cluster.tcdm, "banks": cluster.banks, "axi_bits": cluster.axi_bits,
-        "vector_elements": vector, "port_bits": ports.widest,
+        "multipliers": multipliers, "lanes": str(lanes), "lanes_m": lanes.m, "lanes_c": lanes.c,
+        **around, "port_bits": ports.widest,
         **{f"{operand}_buffer": buffers[operand] for operand in ARRAYS},
         "nodes": [[node.name, node.kind, round(node.cycles), node.macs] for node in one.nodes],
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""``hwgen choose``: the cluster that fits a network, or layers, and a budget."""
+"""``hwgen choose``: the cluster, or the HWC alone, that fits a network, or layers, and a budget."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -101,7 +101,17 @@ class Choice(Answer):
         """The command that takes the chosen one; None where there is none, or no folder."""
         if self.chosen is None or self.folder is None:
             return None
-        return self.work.command(quote(str(self.folder / CHOSEN)))
+        return self.work.command(quote(str(self.folder / CHOSEN)), self.chosen.candidate.hardware)
+
+    @property
+    def alone(self) -> bool:
+        """Whether they are HWCs alone, whose host moves the data and runs what is no layer with weights."""
+        return self.nearest.candidate.hardware.cluster is None
+
+    @property
+    def kind(self) -> str:
+        """What was chosen from: clusters, or HWCs alone."""
+        return _kind(alone=self.alone)
 
     @property
     def best(self) -> Point | None:
@@ -149,7 +159,7 @@ class Choice(Answer):
 
         title = f"{self.network}: which hardware"
         made = "" if self.synthesised is None else f" {self.synthesised.summary()}."
-        summary = f"{self.summary()}.{made} {self.planned} of {self.candidates:,} clusters planned."
+        summary = f"{self.summary()}.{made} {self.planned} of {self.candidates:,} {self.kind} planned."
         summary += f" Left undone: {self.stopped}." if self.stopped else ""
         cloud = thinned(self.cloud)
         unit = area_unit(self.nearest.candidate)
@@ -164,6 +174,7 @@ class Choice(Answer):
         return {
             "network": self.network,
             "asked": self.budget.document(),
+            "alone": self.alone,
             "best": None if self.chosen is None else self._point(self.chosen).to_dict(),
             "nearest": self.nearest.candidate.hardware.name,
             "limit": self.limit,
@@ -226,6 +237,7 @@ class Choice(Answer):
             f"{one.candidate.hardware.name}: {rate} at {self.budget.clock(one.candidate):.3g} MHz, "
             f"{one.candidate.area_text} (estimated)"
         )
+        made += f"; a host moves the data and runs the other {one.host} nodes" if self.alone else ""
         return f"Network {self.network}: {'' if self.chosen else 'nothing does what is asked; the nearest is '}{made}"
 
 
@@ -237,7 +249,8 @@ class ChooseRequest:
     ``dram`` : a hardware file, or a built-in name, whose cluster has the DRAM of all; None: it answers at once.
     ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run. ``synth`` :
     synthesise what is chosen. ``liberty`` : area in the cells of this library; ``confirm`` then maps what is chosen
-    to it, too. ``partial`` : leave out layers that no schedule can be made for.
+    to it, too. ``partial`` : leave out layers that no schedule can be made for. ``alone`` : of HWCs alone, which is
+    what is looked at, too, where no cluster fits.
     """
 
     network: NetworkLike
@@ -249,6 +262,7 @@ class ChooseRequest:
     dram: str | None = None
     liberty: Liberty | None = None
     partial: bool = False
+    alone: bool = False
     jobs: int | None = None
 
     @call
@@ -261,21 +275,18 @@ class ChooseRequest:
         claim_folder(self.output)
         work = chosen_for(self.network, partial=self.partial)
         note(f"reading {work.given}")
-        space = Space(work.bound(), dram, work.scaled, work.depthwise)
         if library is not None:
-            note("areas of all clusters in cells of the library")
+            note("areas of all that there is in cells of the library")
 
         def with_areas(some: Iterable[Candidate]) -> list[Candidate]:
             return list(some) if library is None else with_cells(some, library)
 
-        found = with_areas(space.grid())
+        space, found = self._found(Space(work.bound(), dram, work.scaled, work.depthwise), work, with_areas)
         allowed = [one for one in found if self.budget.allows(one)]
-        if not allowed:
-            raise InputError(f"{work.given}: {_what_limits(found, self.budget)}")
         if library is not None:
             remark(library.summary() + self._clock_of(library))
         selection = Selection(allowed, self.budget, runs=self.confirm, near=lambda one: with_areas(space.near(one)))
-        note(f"planning {work.name} on clusters, the most promising first")
+        note(f"planning {work.name} on {_kind(alone=space.alone)}, the most promising first")
         with clock.told():
             stopped = self._chosen(selection, clock, work)
         best, nearest = selection.best, selection.nearest
@@ -298,6 +309,25 @@ class ChooseRequest:
             self._write(choice)
         return choice
 
+    def _found(
+        self, clusters: Space, work: ChosenFor, with_areas: Callable[[Iterable[Candidate]], list[Candidate]]
+    ) -> tuple[Space, list[Candidate]]:
+        """The space to choose from, and its grid: HWCs alone where that is asked for, or no cluster fits."""
+        told = ""
+        for space in (clusters, replace(clusters, alone=True)):
+            if self.alone and not space.alone:
+                continue
+            found = with_areas(space.grid())
+            if any(map(self.budget.allows, found)):
+                if told:
+                    remark(f"{told}: HWCs alone, whose host moves the data and runs what is no layer with weights")
+                return space, found
+            limits = f"no {'HWC' if space.alone else 'cluster'} fits; {_what_limits(found, self.budget)}"
+            told += f"; {limits}" if told else limits
+            if self.dram is not None:  # only clusters have one
+                break
+        raise InputError(f"{work.given}: {told}")
+
     def _clock_of(self, library: CellMap) -> str:
         """What is said of the clock."""
         if self.budget.mhz is not None:
@@ -312,6 +342,8 @@ class ChooseRequest:
         for option, value in asked.items():
             if value is not None and not 0 < value < inf:
                 raise InputError(f"{option}: expected a number above 0, got {value:g}")
+        if self.alone and self.dram is not None:
+            raise InputError("--dram: expected without --alone: only clusters have a DRAM")
         if self.liberty is None and self.budget.mm2 is not None:
             raise InputError("--mm2: expected with --liberty: the cells that it is of")
         if self.liberty is not None and (self.synth or self.budget.board is not None):
@@ -395,7 +427,7 @@ class ChooseRequest:
             write_atomically(self.output / CHOSEN, dump_yaml(best.candidate.hardware.as_data()))
 
     def _confirmed_in_time(self, selection: Selection, best: Planned, clock: "_Clock", work: ChosenFor) -> bool:
-        """Whether there was time to run it on a cluster in the RTL."""
+        """Whether there was time to run it in the RTL."""
         name = best.candidate.hardware.name
         expected = clock.of_a_run(best.cycles)
         if not clock.has(expected):
@@ -548,16 +580,20 @@ def _dram_of(name: str | None) -> dict[str, object] | None:
     return cluster.dram.model_dump(mode="json", exclude_none=True)
 
 
+def _kind(*, alone: bool) -> str:
+    return "HWCs alone" if alone else "clusters"
+
+
 def _what_limits(found: list[Candidate], budget: Budget) -> str:
-    """The option that leaves nothing, with the least that would leave something."""
+    """The options that leave nothing, with the least that would leave something."""
 
     def told() -> Iterator[str]:
         if budget.luts is not None:
             least = min(found, key=lambda one: one.area.lut4)
-            yield f"--luts: the smallest cluster takes {least.area.lut4:,} LUT4 (estimated), {least.hardware.name}"
+            yield f"--luts: the smallest takes {least.area.lut4:,} LUT4 (estimated), {least.hardware.name}"
         if budget.mm2 is not None:
             small = min(found, key=lambda one: one.size)
-            yield f"--mm2: the smallest cluster takes {small.size:.3f} mm2 (estimated), {small.hardware.name}"
+            yield f"--mm2: the smallest takes {small.size:.3f} mm2 (estimated), {small.hardware.name}"
         if budget.dsps is not None:
             yield f"--dsps: at least {min(one.area.dsps for one in found)}"
         if budget.brams is not None:
@@ -565,7 +601,7 @@ def _what_limits(found: list[Candidate], budget: Budget) -> str:
         if budget.mhz is not None:
             yield f"--mhz: at most {max(one.area.mhz or 0.0 for one in found):.3g} (estimated)"
 
-    return f"no cluster fits; {', '.join(told())}"
+    return ", ".join(told())
 
 
 def budget_of(
@@ -617,8 +653,11 @@ def choose(
     mm2: float | None = None,
     liberty: Liberty | None = None,
     clock_of: str | None = None,
+    alone: bool = False,
 ) -> Choice:
     """Choose a cluster for a quantised network or for layers: the fewest LUTs that reach ``fps``, else the fastest.
+
+    Where no cluster fits it is one HWC alone, whose host moves the data and runs what is no layer with weights.
 
     Cycles of the chosen one are those of a run in the RTL, its outputs and counts checked, unless the time was over
     (``stopped``); area and clock, of an ECP5, are estimates. Maps stay in the shared memory where they fit
@@ -645,12 +684,13 @@ def choose(
         where the library has macros for it.
     clock_of : a board with an ECP5, such as ``ulx3s_85f``: its LUT4, multipliers and block RAMs are the budget where
         none are given, and the clock is what each cluster is estimated to have there.
+    alone : one HWC alone, also where a cluster fits.
 
-    Raises `InputError` where no cluster fits.
+    Raises `InputError` where nothing fits.
     """
     budget = budget_of(fps=fps, mhz=mhz, luts=luts, dsps=dsps, brams=brams, energy=energy, mm2=mm2, board=clock_of)
     folder = None if output is None else Path(output)
     return ChooseRequest(
         network=network, budget=budget, output=folder, minutes=minutes, confirm=confirm, synth=synth,
-        dram=None if dram is None else str(dram), partial=partial, liberty=liberty,
+        dram=None if dram is None else str(dram), partial=partial, liberty=liberty, alone=alone,
     ).answer()  # fmt: skip

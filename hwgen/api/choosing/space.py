@@ -1,6 +1,6 @@
-"""Clusters to choose from: lanes, HWCs, buffers, shared memory, vector unit; their area and a bound of cycles.
+"""Hardware to choose from: lanes, HWCs, buffers, shared memory, vector unit; its area and a bound of cycles.
 
-A grid of them, and those that are a step from one of them along an axis, which may be off the grid.
+Clusters, or HWCs alone: a grid, and what is a step from one of these along an axis, which may be off the grid.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -14,7 +14,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import ARRAYS
 from hwgen.model.area.estimate import EstimatedArea, estimated_area
 
-__all__ = ["BUFFERS", "PORTS", "Bound", "Candidate", "Place", "Sizes", "Space", "cluster_keys"]
+__all__ = ["BUFFERS", "PORTS", "Bound", "Candidate", "Place", "Sizes", "Space", "hardware_keys"]
 
 ORDER = ["m", "y", "x", {"buffer": "O"}, "c", {"buffer": "I"}, "k", {"buffer": "W"}, "l", "m", "y", "x"]
 """The loop order of the built-in clusters for networks, which has the fewest cycles of those that were compared."""
@@ -50,7 +50,7 @@ class Bound(Protocol):
         """Whether there is something that a vector unit can run."""
 
     def cycles(self, hardware: Hardware) -> int:
-        """The bound on a cluster with given lanes."""
+        """The bound on a cluster, or an HWC, with given lanes."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Candidate:
 
     Members
     -------
-    hardware : a cluster.
+    hardware : a cluster, or an HWC alone.
     area : what it is estimated to take on an ECP5.
     bound : cycles of the network, or of all layers, at the least.
     place : its value along each axis of the space: candidates are alike that differ in few.
@@ -84,11 +84,12 @@ class Candidate:
 
 
 class Place(NamedTuple):
-    """A cluster by its values along the axes of the space.
+    """Hardware by its values along the axes of the space.
 
     Members
     -------
     lanes : along m and c.
+    tcdm : bytes of the shared memory; 0: an HWC alone, which has no banks, elements and port to the DRAM either.
     elements : of the vector unit; 0: it has none.
     buffers, ports : bytes and bits of I, W and O. Memories that the lanes need larger are larger.
     """
@@ -109,23 +110,28 @@ class Place(NamedTuple):
         m, c = self.lanes
         sides = [(2 * m, c), (m // 2, c), (m, 2 * c), (m, c // 2), (2 * m, c // 2), (m // 2, 2 * c)]
         yield from (self._replace(lanes=one) for one in sides if all(_within(LANES_ALONG, lanes) for lanes in one))
-        yield from (self._replace(hwcs=self.hwcs + one) for one in (1, -1) if 0 < self.hwcs + one <= MOST_HWCS)
-        yield from (self._replace(tcdm=one) for one in _doubled_and_halved(self.tcdm, TCDM))
-        yield from (self._replace(banks=one) for one in _doubled_and_halved(self.banks, BANKS))
-        yield from (self._replace(elements=one) for one in _doubled_and_halved(self.elements, ELEMENTS))
+        if self.tcdm:
+            yield from self._steps_around()
         for at, size in enumerate(self.buffers):
             for one in _doubled_and_halved(size, BUFFER_BYTES):
                 yield self._replace(buffers=_changed(self.buffers, at, one))
         for at, width in enumerate(self.ports):
             yield self._replace(ports=_changed(self.ports, at, 96 - width))  # 32 and 64
-        yield from (self._replace(axi_bits=one) for one in AXI_BITS if one != self.axi_bits)
         yield self._replace(window=not self.window)
         yield from (self._replace(requantisers=one) for one in _doubled_and_halved(self.requantisers, (1, 4)))
+
+    def _steps_around(self) -> Iterator["Place"]:
+        """Those along the axes of what is around HWCs."""
+        yield from (self._replace(hwcs=self.hwcs + one) for one in (1, -1) if 0 < self.hwcs + one <= MOST_HWCS)
+        yield from (self._replace(tcdm=one) for one in _doubled_and_halved(self.tcdm, TCDM))
+        yield from (self._replace(banks=one) for one in _doubled_and_halved(self.banks, BANKS))
+        yield from (self._replace(elements=one) for one in _doubled_and_halved(self.elements, ELEMENTS))
+        yield from (self._replace(axi_bits=one) for one in AXI_BITS if one != self.axi_bits)
 
 
 @dataclass(frozen=True)
 class Space:
-    """The clusters that a network, or layers, may run on.
+    """The clusters, or the HWCs alone, that a network, or layers, may run on.
 
     Members
     -------
@@ -133,18 +139,22 @@ class Space:
     dram : the key ``dram`` of a cluster in a hardware file; None: the DRAM answers at once.
     scaled : outputs are requantised by a scale, as quantised networks need it; else by a shift.
     depthwise : there are depthwise layers, for which HWCs may have a window for columns.
+    alone : HWCs alone, without shared memory, DMA and vector unit: a host moves the data and does what else there is.
     """
 
     bound: Bound
     dram: Mapping[str, object] | None = None
     scaled: bool = True
     depthwise: bool = False
+    alone: bool = False
 
     def grid(self) -> Iterator[Candidate]:
-        """All clusters of the grid that can be built, with a vector unit if there is something for it."""
+        """All of the grid that can be built, clusters with a vector unit if there is something for it."""
         elements = ELEMENTS if self.bound.has_vector_nodes else (0,)
+        around = ((1,), (0,), (0,), (0,)) if self.alone else (HWCS, TCDM, BANKS, elements)
         windows = WINDOWS if self.depthwise else (False,)
-        for place in product(LANES, HWCS, TCDM, BANKS, elements, BUFFERS, PORTS, AXI_BITS, windows, (REQUANTISERS,)):
+        axi_bits = (0,) if self.alone else AXI_BITS
+        for place in product(LANES, *around, BUFFERS, PORTS, axi_bits, windows, (REQUANTISERS,)):
             yield from self._made(Place(*place))
 
     def near(self, one: Candidate) -> Iterator[Candidate]:
@@ -159,18 +169,9 @@ class Space:
         m, c = place.lanes
         if m * c * place.hwcs > MOST_MULTIPLIERS:
             return
-        cluster: dict[str, Any] = {
-            "hwcs": place.hwcs,
-            "tcdm": place.tcdm,
-            "banks": place.banks,
-            "axi_bits": place.axi_bits,
-        }
-        if place.elements:
-            cluster |= {"vector": True, "vector_elements": place.elements}
-        if self.dram is not None:
-            cluster["dram"] = self.dram
         try:
-            keys = cluster_keys(m, c, place.buffers, place.ports, cluster, scaled=self.scaled)
+            cluster = self._around(place) if place.tcdm else None
+            keys = hardware_keys(m, c, place.buffers, place.ports, cluster, scaled=self.scaled)
             if place.window:
                 keys |= {"name": f"{keys['name']}_window", "column_window": True}
             if place.requantisers != REQUANTISERS:
@@ -179,6 +180,18 @@ class Space:
             yield Candidate(hardware, estimated_area(hardware), self.bound.cycles(hardware), place)
         except InputError:
             return
+
+    def _around(self, place: Place) -> dict[str, Any]:
+        """The key ``cluster``."""
+        found: dict[str, Any] = {
+            "hwcs": place.hwcs,
+            "tcdm": place.tcdm,
+            "banks": place.banks,
+            "axi_bits": place.axi_bits,
+        }
+        if place.elements:
+            found |= {"vector": True, "vector_elements": place.elements}
+        return found if self.dram is None else found | {"dram": self.dram}
 
 
 def _within(ends: tuple[int, ...], value: int) -> bool:
@@ -194,27 +207,32 @@ def _changed(values: Sizes, at: int, value: int) -> Sizes:
     return first, second, third
 
 
-def cluster_keys(
-    m: int, c: int, buffers: Sizes, ports: Sizes, cluster: dict[str, Any], *, scaled: bool
+def hardware_keys(
+    m: int, c: int, buffers: Sizes, ports: Sizes, cluster: dict[str, Any] | None, *, scaled: bool
 ) -> dict[str, object]:
-    """The keys of a hardware file; memories that the lanes need larger are larger."""
+    """The keys of a hardware file; memories that the lanes need larger are larger. ``cluster`` : None: an HWC."""
     least, widths = (16 * c, 4 * m * c, 64 * m), dict(zip(ARRAYS, ports, strict=True))
     sizes = dict(zip(ARRAYS, map(max, buffers, least), strict=True))
-    memory = f"tcdm{cluster['tcdm'] >> 10}_banks{cluster['banks']}_axi{cluster['axi_bits']}"
     parts = f"o{sizes['O']}_w{widths['W']}"
     if tuple(sizes.values()) not in (tuple(map(max, one, least)) for one in BUFFERS) or ports not in PORTS:
         parts = "_".join(f"{array.lower()}{sizes[array]}w{widths[array]}" for array in ARRAYS)
-    name = f"{cluster['hwcs']}x_m{m}c{c}_{parts}_{memory}"
-    unit = cluster.get("vector_elements")
-    return {
+    name = f"m{m}c{c}_{parts}"
+    if cluster is None:
+        name = f"hwc_{name}"
+    else:
+        name = (
+            f"{cluster['hwcs']}x_{name}_tcdm{cluster['tcdm'] >> 10}_banks{cluster['banks']}_axi{cluster['axi_bits']}"
+        )
+        name += f"_vector{cluster['vector_elements']}" if cluster.get("vector_elements") else ""
+    keys: dict[str, object] = {
         "format": 1,
         "kind": "hardware",
-        "name": f"{name}_vector{unit}" if unit else name,
+        "name": name,
         "lanes": {"m": m, "c": c},
         "budget": sum(sizes.values()),
         "buffers": sizes,
         "ports": widths,
         "requantisation": "scaled" if scaled else "shift",
         "order": ORDER,
-        "cluster": cluster,
     }
+    return keys if cluster is None else keys | {"cluster": cluster}

@@ -17,7 +17,7 @@ __all__ = ["Synthesised", "synthesised"]
 
 @dataclass(frozen=True)
 class Synthesised:
-    """A cluster as it was synthesised, and as it was estimated.
+    """A cluster, or an HWC alone, as it was synthesised, and as it was estimated.
 
     Members
     -------
@@ -72,14 +72,16 @@ class Synthesised:
 
 
 def synthesised(hardware: Hardware, estimated: EstimatedArea) -> Synthesised:
-    """The cluster, synthesised for an ECP5, in minutes; raises `ToolError` where a tool is missing or fails."""
+    """The hardware, synthesised for an ECP5, in minutes; raises `ToolError` where a tool is missing or fails."""
     hwc = hwc_of(hardware)
-    cluster = cluster_of(hardware, hwc)
-    one, around = generated(hwc), generated_cluster(cluster)
+    one = generated(hwc)
     timing = clock(one, "hwc", tell=lambda stage: note(f"synthesis of an HWC of {hardware.name}: {stage}"))
     each = sum(areas(one, "hwc").values(), Area())
+    if hardware.cluster is None:
+        return Synthesised(each, timing.clock_mhz, estimated)
+    cluster = cluster_of(hardware, hwc)
     rest = areas(
-        around, "cluster", blackboxes=("hwc",),
+        generated_cluster(cluster), "cluster", blackboxes=("hwc",),
         tell=lambda stage: note(f"synthesis of what is around the HWCs of {hardware.name}: {stage}"),
     )  # fmt: skip
     return Synthesised(sum([each] * cluster.hwcs, sum(rest.values(), Area())), timing.clock_mhz, estimated)

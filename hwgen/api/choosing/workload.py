@@ -17,19 +17,21 @@ from hwgen.api.networks import NetworkLike, covered, is_model, load
 from hwgen.api.predictions import predicted
 from hwgen.api.results import Difference
 from hwgen.api.running import RunRequest
-from hwgen.api.work import Work
+from hwgen.api.work import Work, best_schedules
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.bound import NetworkBound
-from hwgen.lower.network.cluster_plan import plan_cluster
-from hwgen.lower.network.forecast import NodeForecast, forecast_of
-from hwgen.lower.network.placement import possible_placement
+from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.forecast import NodeForecast, forecast_of, forecast_of_layers
+from hwgen.lower.network.layers import weighted
+from hwgen.lower.network.placement import placement, plan_on, possible_placement
 from hwgen.model.cycle_bound import cycle_bound
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.readers.onnx.reader import is_quantised
+from hwgen.search.hwc.balanced import ANY_TRAFFIC
 from hwgen.search.layer_forms import forms_of
 from hwgen.search.objectives.of_cluster import CYCLES
 from hwgen.tools.cache import digest_of
@@ -70,8 +72,8 @@ class ChosenFor(ABC):
         """Whether it has depthwise layers, or others in groups."""
 
     @abstractmethod
-    def command(self, file: str) -> str:
-        """The command that takes hardware that was chosen for it, in this file."""
+    def command(self, file: str, hardware: Hardware) -> str:
+        """The command that takes hardware that was chosen for it, which is in this file."""
 
     @abstractmethod
     def bound(self) -> Bound:
@@ -117,9 +119,10 @@ class QuantisedModel(ChosenFor):
         """Whether a convolution of its graph has groups."""
         return any(getattr(node, "groups", 1) > 1 for node in _graph(self.file).nodes)
 
-    def command(self, file: str) -> str:
+    def command(self, file: str, hardware: Hardware) -> str:
         """A run."""
-        return f"hwgen run {quote(self.given)} --hardware {file} --resident --input PICTURE"
+        resident = "" if hardware.cluster is None else " --resident"
+        return f"hwgen run {quote(self.given)} --hardware {file}{resident} --input PICTURE"
 
     def bound(self) -> NetworkBound:
         """The bound of its graph."""
@@ -129,34 +132,41 @@ class QuantisedModel(ChosenFor):
         return found
 
     def planned_on(self, one: Candidate) -> Planned | str:
-        """The plan as `hwgen.run` has it with ``resident``; or why it does not run all that a cluster can."""
-        graph = _graph(self.file)
+        """The plan as `hwgen.run` has it, on a cluster with ``resident``; or why that does not run all it could."""
+        graph, hardware = _graph(self.file), one.hardware
         try:
-            plan = plan_cluster(graph, one.hardware, resident=True)
+            plan = plan_on(graph, hardware, resident=hardware.cluster is not None)
         except InputError as error:
             return str(error)
-        possible = possible_placement(graph)
-        missing = sorted(possible.here - plan.here)
+        place, possible = placement(graph, plan, hardware), possible_placement(graph).here
+        if hardware.cluster is None:
+            possible &= {node.name for node in weighted(graph)}
+        missing = sorted(possible - place.here)
         if missing:
             return f"{missing[0]}: {plan.refused.get(missing[0], 'the host runs it')}"
-        each = [forecast_of(plan, stretch) for stretch in plan.stretches]
+        if isinstance(plan, ClusterPlan):
+            each = [forecast_of(plan, stretch) for stretch in plan.stretches]
+        else:
+            each = [forecast_of_layers(plan.layers, hardware)]
         return Planned(
             one, round(sum(part.cycles for part in each)), sum(part.bytes for part in each),
-            sum(part.energy for part in each), len(possible.reasons),
+            sum(part.energy for part in each), len(place.reasons),
             tuple(node for part in each for node in part.nodes),
         )  # fmt: skip
 
     def run_on(self, hardware: Hardware) -> int:
-        """The run of ``hwgen run --resident``."""
-        run = RunRequest(model=self.file, hardware=hardware, seed=SEED, resident=True).answer()
+        """The run of ``hwgen run``, on a cluster with ``--resident``."""
+        resident = hardware.cluster is not None
+        run = RunRequest(model=self.file, hardware=hardware, seed=SEED, resident=resident).answer()
         if not run.passed:
-            raise Difference(f"{hardware.name}: hwgen run {self.file} --seed {SEED} --resident fails there")
+            option = " --resident" if resident else ""
+            raise Difference(f"{hardware.name}: hwgen run {self.file} --seed {SEED}{option} fails there")
         return run.cycles
 
 
 @dataclass(frozen=True)
 class Layers(ChosenFor):
-    """Layers without a graph: one after the other, each from the DRAM and back."""
+    """Layers without a graph: one after the other, each from the DRAM and back; on an HWC alone from the TCDM."""
 
     given_as: str
     called: str
@@ -187,7 +197,7 @@ class Layers(ChosenFor):
         """Whether one of them has groups."""
         return any(layer.groups > 1 for layer in self.layers)
 
-    def command(self, file: str) -> str:
+    def command(self, file: str, hardware: Hardware) -> str:
         """A cosimulation, which schedules first."""
         return f"hwgen cosim {quote(self.given)} --hardware {file}"
 
@@ -204,7 +214,8 @@ class Layers(ChosenFor):
                 cycles, energy = given.cycles, given.energy
                 assert cycles is not None
                 assert energy is not None
-                moved, bound = given.counts.total_with_bias("dram"), _bound_of(layer, one.hardware)
+                memory = "tcdm" if one.hardware.cluster is None else "dram"
+                moved, bound = given.counts.total_with_bias(memory), _bound_of(layer, one.hardware)
                 nodes.append(NodeForecast(layer.name, "layer", layer.macs, cycles, moved, energy.total, bound))
         except InputError as error:
             return str(error)
@@ -225,6 +236,9 @@ class Layers(ChosenFor):
         return sum(result.cycles for result in results)
 
     def _schedules(self, hardware: Hardware) -> list[Given]:
+        if hardware.cluster is None:
+            results = best_schedules(self.layers, [hardware.budget], hardware, slack=ANY_TRAFFIC)
+            return [Given(result.schedule, hardware) for result in results]
         found = search_clusters(self.layers, hardware, per_layer=False, objective=CYCLES)
         return [Given(result.schedule, found.hardware) for result in found.results]
 
@@ -244,10 +258,10 @@ class LayersBound:
         self._known: dict[tuple[Lanes, Ports, int, int], int] = {}
 
     def cycles(self, hardware: Hardware) -> int:
-        """The bound on a cluster with given lanes; of clusters of one DRAM, which is all that is not looked at."""
+        """The bound on given lanes; of clusters of one DRAM, which is all that is not looked at."""
         cluster = hardware.cluster
-        assert cluster is not None
-        key = hardware.shape, hardware.ports, cluster.hwcs, cluster.axi_bits
+        around = (0, 0) if cluster is None else (cluster.hwcs, cluster.axi_bits)
+        key = hardware.shape, hardware.ports, *around
         if key not in self._known:
             self._known[key] = sum(_bound_of(layer, hardware) for layer in self._layers)
         return self._known[key]

@@ -1,4 +1,4 @@
-"""``hwgen choose``: the cluster that fits a network, or layers, and a budget."""
+"""``hwgen choose``: the cluster, or the HWC alone, that fits a network, or layers, and a budget."""
 
 from pathlib import Path
 from typing import Annotated
@@ -58,6 +58,12 @@ Dram = Annotated[
         autocompletion=hardware_names,
     ),
 ]
+Alone = Annotated[
+    bool,
+    typer.Option(
+        "--alone", help="One HWC alone, also where a cluster fits: a host moves the data and runs the other nodes."
+    ),
+]
 Confirm = Annotated[
     bool, typer.Option(help="Run the network in the RTL on what is the best by its plan, until that has been run.")
 ]
@@ -87,6 +93,7 @@ def choose(
     liberty: LibertyOption = None,
     clock_of: ClockOf = None,
     dram: Dram = None,
+    alone: Alone = False,
     minutes: Minutes = MINUTES,
     confirm: Confirm = True,
     synth: Synth = False,
@@ -98,15 +105,16 @@ def choose(
 
     Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
     sizes: those are planned that are hoped to be the best, until no other one is, and what is the best by its plan is
-    run in the RTL, on random inputs, until that has been run, or --minutes are over. Layers of a set are scheduled
-    one by one, as `hwgen schedule SET --hardware` does: each from the DRAM and back. Area and clock, of an ECP5, are
+    run in the RTL, on random inputs, until that has been run, or --minutes are over. Where no cluster fits, HWCs
+    alone are. Layers of a set are scheduled one by one, as `hwgen schedule SET --hardware` does: each from the DRAM
+    and back. Area and clock, of an ECP5, are
     estimates; with --liberty the area is that of cells, and what is chosen is mapped to them. The exit status is 1
     where nothing reaches --fps, and where what is chosen does not do, synthesised or mapped, what is asked.
     """
     budget = budget_of(fps=fps, mhz=mhz, luts=luts, dsps=dsps, brams=brams, energy=energy, mm2=mm2, board=clock_of)
     found = ChooseRequest(
         network=network, budget=budget, output=output, minutes=minutes, confirm=confirm, synth=synth, dram=dram,
-        partial=partial, liberty=liberty or None,
+        partial=partial, liberty=liberty or None, alone=alone,
     ).answer()  # fmt: skip
     if as_json:
         print_json(found.document())

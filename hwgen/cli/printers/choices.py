@@ -28,9 +28,10 @@ def print_choice(found: Choice) -> None:
         ]
         for row in found.rows()
     ]
+    moved = f"{'TCDM' if found.alone else 'DRAM'} bytes"
     columns = ["hardware", "a second", "LUT4, estimated", "cycles planned", "in the RTL", "multipliers", "DSPs",
-               "BRAMs", "MHz", "uJ", "DRAM bytes"]  # fmt: skip
-    wide = ["uJ", "DRAM bytes", "BRAMs", "DSPs", "MHz"]
+               "BRAMs", "MHz", "uJ", moved]  # fmt: skip
+    wide = ["uJ", moved, "BRAMs", "DSPs", "MHz"]
     if found.least and found.least[0].candidate.mm2 is not None:
         columns.insert(2, "mm2, estimated")
         for row, one in zip(rows, found.rows(), strict=True):
@@ -42,7 +43,7 @@ def print_choice(found: Choice) -> None:
         wide=wide,
     )
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
-    typer.echo(f"{found.planned} of {found.candidates:,} clusters planned, {found.refused} refused{more}")
+    typer.echo(f"{found.planned} of {found.candidates:,} {found.kind} planned, {found.refused} refused{more}")
     if found.stopped:
         typer.echo(f"Left undone: {found.stopped}")
     typer.echo(found.summary())

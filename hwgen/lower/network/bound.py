@@ -1,4 +1,4 @@
-"""What no plan of a network goes below in cycles on a cluster: of lanes, ports, weights and vector unit."""
+"""What no plan of a network goes below in cycles on a cluster or an HWC: of lanes, ports, weights and vector unit."""
 
 from functools import lru_cache
 
@@ -55,7 +55,10 @@ class NetworkBound:
         return sum(layer.macs for layer, _ in self._layers)
 
     def cycles(self, hardware: Hardware) -> int:
-        """The bound on a cluster with given lanes: layers one after the other, all weights beside them."""
+        """The bound on a cluster with given lanes: layers one after the other, all weights beside them.
+
+        On an HWC alone the weights come through its port.
+        """
         cluster = hardware.cluster or Cluster()
         lanes, ports = hardware.shape, hardware.ports
         busy = sum(
@@ -66,7 +69,8 @@ class NetworkBound:
         )
         weights = sum(layer.weight_elements for layer, _ in self._layers)
         computed = self._computed // cluster.vector_elements if cluster.vector else 0
-        return max(busy, computed, -(-weights // beat_bytes(cluster.axi_bits)))
+        at_once = ports.weight_bytes if hardware.cluster is None else beat_bytes(cluster.axi_bits)
+        return max(busy, computed, -(-weights // at_once))
 
 
 def bound_of_layer(

@@ -174,6 +174,8 @@ def test_every_hwc_of_a_cluster_is_counted(monkeypatch: pytest.MonkeyPatch) -> N
     found = synthesis.synthesised(hwgen.hardware("cluster_64_vector"), EstimatedArea(2005, 0, 0, 0, 100.0))
     assert found.area.luts == 4010
     assert found.errors == {"lut4": -0.5, "mhz": 1.0}
+    alone = synthesis.synthesised(hwgen.hardware("hwc_16"), EstimatedArea(1100, 0, 0, 0, 100.0))
+    assert alone.area.luts == 1000
 
 
 def test_what_is_chosen_is_synthesised(
@@ -221,7 +223,11 @@ def test_what_is_chosen_is_synthesised(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--luts", 100], "no cluster fits; --luts: the smallest cluster takes"),
+        (["--luts", 100], "no cluster fits; --luts: the smallest takes"),
+        (["--luts", 100], "; no HWC fits; --luts: the smallest takes"),
+        (["--luts", 100, "--dram", "cluster_64_ddr3"], "no cluster fits; --luts: the smallest takes"),
+        (["--alone", "--luts", 100], "onnx: no HWC fits; --luts: the smallest takes"),
+        (["--alone", "--dram", "cluster_64_ddr3"], "--dram: expected without --alone"),
         (["--mhz", 5000], "--mhz: at most"),
         (["--fps", "nan"], "--fps: expected a number above 0, got nan"),
         (["--luts", 0], "--luts: expected a number above 0, got 0"),
@@ -265,6 +271,46 @@ def test_layers_are_scheduled_one_by_one(run: Run, tmp_path: Path, monkeypatch: 
     assert again.hardware == hardware
     assert [node.name for node in again.best.nodes] == ["wide", "deep"]
     refused(run("choose", "no_such_set"), "no_such_set: expected ")
+
+
+def test_where_no_cluster_fits_it_is_an_hwc_alone(run: Run, model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "chosen"
+    found = run("choose", model, "--mhz", 50, "--luts", 15_000, "-o", folder, "--json")
+    assert found.status == 0, found.err
+    assert "no cluster fits; --luts: the smallest takes " in found.err
+    assert "HWCs alone, whose host moves the data" in found.err
+    hardware = hwgen.hardware(folder / "chosen.yaml")
+    assert hardware.cluster is None
+    best, forecast = found.json["best"], hwgen.forecast(model, hardware).machines[0]
+    assert (best["cycles"], best["bytes"], best["on_the_host"]) == (
+        forecast.cycles, forecast.bytes, len([reason for reason in forecast.host.values() if reason])
+    )  # fmt: skip
+    assert best["energy"] == pytest.approx(forecast.energy)
+    assert best["bound"] <= best["cycles"]
+    assert best["multipliers"] == hardware.shape.product
+    assert found.json["confirmed"]["cycles"] == hwgen.run(model, None, hardware, seed=workload.SEED).cycles
+    assert found.json["alone"]
+    page = (folder / "choice.html").read_text(encoding="utf-8")
+    assert '"family":"HWC alone"' in page
+    again = hwgen.choose(model, mhz=50, luts=15_000, confirm=False, output=folder)
+    assert again.next == f"hwgen run {model} --hardware {folder / 'chosen.yaml'} --input PICTURE"
+    told = run("choose", model, "--mhz", 50, "--luts", 60_000, "--alone", "--no-confirm", "-o", folder)
+    assert "no cluster fits" not in told.err
+    assert "2 of 2 HWCs alone planned, 0 refused" in told.out
+    assert "; a host moves the data and runs the other " in told.out
+
+
+def test_layers_on_an_hwc_alone() -> None:
+    layers = [hwgen.Layer(name="wide", input_channels=8, output_channels=8, input_height=8, input_width=8,
+                          kernel=[3, 3], padding=[1, 1, 1, 1])]  # fmt: skip
+    found = hwgen.choose(layers, mhz=50, alone=True, confirm=False)
+    assert found.best is not None
+    forecast = hwgen.predict(hwgen.schedule(layers, found.hardware, objective="cycles"))
+    assert (found.best.cycles, found.best.bytes) == (
+        forecast.cycles, sum(one.counts.total_with_bias() for one in forecast.layers)
+    )  # fmt: skip
+    assert found.best.planned.candidate.bound <= found.best.cycles
+    assert found.best.measured is None
 
 
 def test_partial_is_for_layers(run: Run, model: Path) -> None:

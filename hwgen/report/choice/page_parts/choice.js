@@ -48,19 +48,23 @@ function drawNodes(body, row) {
   }
 }
 
-// DRAM, shared memory in banks, and what works on it: HWCs with their lanes and buffers, and the vector unit.
+// DRAM, shared memory in banks, and what works on it: HWCs with their lanes and buffers, and the vector unit. Of an
+// HWC alone the memory is its host's.
 function drawCluster(host, row) {
   const image = make(host, "svg", { viewBox: "0 0 480 230", role: "img", "aria-label": row.text.replaceAll("\n", ", ") });
   const text = (x, y, words, more = {}) => make(image, "text", { x, y, ...more }, words);
   const box = (x, y, width, height, kind = "box") => make(image, "rect", { class: kind, x, y, width, height, rx: 4 });
-  box(1, 70, 54, 60);
-  text(28, 104, "DRAM", { "text-anchor": "middle" });
-  make(image, "path", { class: "curve", style: "--c: var(--bound)", d: "M55 100H92" });
-  text(74, 92, `${row.axi_bits} bit`, { "text-anchor": "middle", class: "soft" });
+  const alone = row.banks === 0;
+  if (!alone) {
+    box(1, 70, 54, 60);
+    text(28, 104, "DRAM", { "text-anchor": "middle" });
+    make(image, "path", { class: "curve", style: "--c: var(--bound)", d: "M55 100H92" });
+    text(74, 92, `${row.axi_bits} bit`, { "text-anchor": "middle", class: "soft" });
+    text(144, 214, `${row.banks} banks`, { "text-anchor": "middle", class: "soft" });
+  }
   box(92, 8, 104, 214);
-  text(144, 26, "shared memory", { "text-anchor": "middle" });
-  text(144, 42, bytes(row.tcdm_bytes), { "text-anchor": "middle", class: "soft" });
-  text(144, 214, `${row.banks} banks`, { "text-anchor": "middle", class: "soft" });
+  text(144, 26, alone ? "memory" : "shared memory", { "text-anchor": "middle" });
+  text(144, 42, alone ? "of the host" : bytes(row.tcdm_bytes), { "text-anchor": "middle", class: "soft" });
   const height = 150 / row.banks;
   for (let i = 0; i < row.banks; i += 1) {
     box(112, 50 + i * height, 64, height * 0.8, "lane");
