@@ -289,7 +289,7 @@ class ChooseRequest:
         note(f"planning {work.name} on {_kind(alone=space.alone)}, the most promising first")
         with clock.told():
             stopped = self._chosen(selection, clock, work)
-        best, nearest = selection.best, selection.nearest
+        best, nearest = selection.settled, selection.nearest
         if nearest is None:
             reasons = "; ".join(list(dict.fromkeys(selection.refused.values()))[:3])
             raise InputError(f"{work.given}: no cluster that was tried runs it: {reasons}")
@@ -370,7 +370,7 @@ class ChooseRequest:
 
     def _without_run(self, selection: Selection, left: str) -> str:
         """What was left undone, with what it means for the best."""
-        best = selection.best
+        best = selection.settled
         if best is None or not self.confirm or best.measured is not None:
             return left
         return f"{left}; {best.candidate.hardware.name} was not run in the RTL"
@@ -416,9 +416,9 @@ class ChooseRequest:
 
     def _add(self, selection: Selection, one: Candidate, made: Planned | str) -> None:
         """Take in a plan; write down what is the best by now."""
-        before = selection.best
+        before = selection.settled
         selection.add(one, made)
-        best = selection.best
+        best = selection.settled
         told = best or selection.nearest
         if told is not None and told.candidate is not (before and before.candidate):
             rate, area = told.images_a_second(self.budget), told.candidate.area_text

@@ -6,7 +6,8 @@ logarithms with a prior). So the fewest LUTs, or the most images a second, are l
 well do, and the search ends where there is none.
 
 A plan only estimates waits at the banks of the shared memory. What a run in the RTL takes beyond the plan is guessed
-in the same way from the runs so far; what is the best is run until the best has been run.
+in the same way from the runs so far; what is the best is run until the best has been run. What has been run is given
+up only for what may be better by `WORTH`: a run takes as long as a dozen plans.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -32,6 +33,8 @@ HOPE, WAITS_HOPE = 2.0, 1.0
 """The standard deviations by which a plan, and waits, are hoped to be less than they are guessed to be."""
 WAITS, WAITS_OF_A_BANK = 0.005, 0.04
 """What a run is guessed to take beyond the plan before there is any: as a logarithm, and for each HWC a bank."""
+WORTH = 0.01
+"""The part by which what was not run has to be better than what was, to be the best in its place."""
 FAILED = 4.0
 """What a candidate that does not run the network counts as, in parts of its bound."""
 
@@ -221,18 +224,32 @@ class Selection:
 
     @property
     def best(self) -> Planned | None:
-        """The one of the least area of those that do what is asked; the fastest where no rate is asked for."""
+        """The one of the least area of those that do what is asked; the fastest where no rate is asked for.
+
+        By what runs took, and what others are hoped to take: what is run next, if it was not.
+        """
+        return self._best(self._rate)
+
+    @property
+    def settled(self) -> Planned | None:
+        """The same by what runs took, and about what others would: the answer where nothing more is run."""
+        return self._best(lambda one: one.images_a_second(self._budget)) or self.best
+
+    def _best(self, rate: Callable[[Planned], float]) -> Planned | None:
         fps = self._budget.fps
         if fps is None:
-            return self.fastest
-        enough = [one for one in self.planned if self._rate(one) >= fps and self._budget.saves(one)]
-        return min(enough, key=lambda one: (_size(one), -self._rate(one)), default=None)
+            return self._fastest_by(rate)
+        enough = [one for one in self.planned if rate(one) >= fps and self._budget.saves(one)]
+        return min(enough, key=lambda one: (_size(one) / _worth(one), -rate(one)), default=None)
 
     @property
     def fastest(self) -> Planned | None:
         """The one of the most images a second, enough or not, of those that take no more energy than asked."""
+        return self._fastest_by(self._rate)
+
+    def _fastest_by(self, rate: Callable[[Planned], float]) -> Planned | None:
         saving = filter(self._budget.saves, self.planned)
-        return max(saving, key=lambda one: (self._rate(one), -_size(one)), default=None)
+        return max(saving, key=lambda one: (rate(one) * _worth(one), -_size(one)), default=None)
 
     @property
     def nearest(self) -> Planned | None:
@@ -344,3 +361,8 @@ def _hwcs_a_bank(one: Candidate) -> float:
 
 def _size(one: Planned) -> float:
     return one.candidate.size
+
+
+def _worth(one: Planned) -> float:
+    """What having been run makes of a rate."""
+    return 1.0 if one.measured is None else 1 + WORTH

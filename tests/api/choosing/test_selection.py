@@ -138,6 +138,28 @@ def test_what_is_chosen_has_been_run_and_is_the_best_of_runs(seed: int, fps: boo
         assert best.candidate.area.lut4 <= 1.05 * min(one.candidate.area.lut4 for one in enough)
 
 
+@pytest.mark.usefixtures("no_waits")
+@pytest.mark.parametrize(("took", "best", "settled"), [(1.004, "run", "run"), (1.03, "other", "run")])
+@pytest.mark.parametrize("fps", [False, True])
+def test_what_was_run_gives_way_only_to_what_may_be_better_by_what_a_run_is_worth(
+    took: float, best: str, settled: str, fps: bool
+) -> None:
+    """Two that differ in one thing take as many cycles by their plans, and have about the same area."""
+    area, place = EstimatedArea(20_000, 0, 0, 0, 90.0), (0, 0, 0, 0)
+    run = Planned(Candidate(Hardware(name="run"), area, 900_000, place), 1_000_000, 0, 1e8, 0)
+    smaller = EstimatedArea(19_900, 0, 0, 0, 90.0)
+    other = Planned(Candidate(Hardware(name="other"), smaller, 900_000, (1, *place[1:])), 1_000_000, 0, 1e8, 0)
+    budget = Budget(fps=90e6 / 1_029_000 if fps else None)
+    choice = Selection([run.candidate, other.candidate], budget)
+    for one in (run, other):
+        choice.add(one.candidate, one)
+    choice.confirm(choice.planned[0], round(took * 1_000_000))
+    assert choice.best is not None
+    assert choice.best.candidate.hardware.name == best
+    assert choice.settled is not None
+    assert choice.settled.candidate.hardware.name == (settled if not fps else best)
+
+
 def test_without_runs_what_is_expected_is_what_is_asked() -> None:
     """A run is hoped to take less than is expected: that is no answer where there is none."""
     one = space(Random(1))[0]
