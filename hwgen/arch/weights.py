@@ -250,7 +250,8 @@ def pack_weights(schedule: Schedule, weights: NDArray[np.signedinteger]) -> NDAr
 def unpack_weights(schedule: Schedule, packed: NDArray[np.int8]) -> NDArray[np.signedinteger]:
     """The weights [M, C/groups, R, S] whose bytes in fetch order these are."""
     layer = schedule.layer
-    weights = np.zeros((layer.output_channels, layer.channels_per_group, *layer.kernel), f"int{schedule.bits.W}")
+    shape = (layer.output_channels, layer.channels_per_group, *layer.weight_kernel)
+    weights = np.zeros(shape, f"int{schedule.bits.W}")
     for out_of, into in _blocks_of(schedule, packed, weights.view(np.int8).reshape(-1)):
         into[...] = out_of
     return weights

@@ -4,15 +4,17 @@ from itertools import product
 from random import Random
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from hwgen.arch.weights import OrderedWeights, PackedWeights, pack_weights, packed_size
+from hwgen.arch.weights import OrderedWeights, PackedWeights, pack_weights, packed_size, unpack_weights
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.model.cluster.levels import normalised
 from tests.random.cluster_nests import cluster_cases
+from tests.random.layers import HWCS, hwc, schedules_for
 from tests.random.nests import cases, random_layer, random_schedule
 
 Ranges = tuple[range, ...]
@@ -120,3 +122,15 @@ def test_tiles_of_two_levels_are_contiguous_in_the_order_of_the_nest() -> None:
         in_lines += schedule.lanes.c > 1 and len(tiles) > 1
     assert several > 20
     assert in_lines > 10
+
+
+@pytest.mark.parametrize("name", HWCS)
+def test_what_is_packed_can_be_unpacked(name: str) -> None:
+    """Weights of random layers on each HWC, columns in place of channels among them."""
+    rng, machine = np.random.default_rng(5), hwc(name)
+    for schedule in schedules_for(machine, Random(name), 8, 3000):
+        layer, limits = schedule.layer, np.iinfo(f"int{schedule.bits.W}")
+        shape = (layer.output_channels, layer.channels_per_group, *layer.weight_kernel)
+        weights = rng.integers(limits.min, limits.max, shape, dtype=limits.dtype, endpoint=True)
+        unpacked = unpack_weights(schedule, pack_weights(schedule, weights))
+        np.testing.assert_array_equal(unpacked, weights)

@@ -68,6 +68,25 @@ def convolved(path: Path, kernel: tuple[int, int], dilation: tuple[int, int], si
     return read_quantised(draft.write(path, draft.both(made, 0.1, 128), None))
 
 
+@pytest.mark.parametrize(("kernel", "padding"), [((3, 3), (1, 1, 1, 1)), ((2, 4), (0, 2, 1, 1))])
+def test_operands_of_columns_that_pass_through_a_window(
+    tmp_path: Path, hardware: Hardware, kernel: tuple[int, int], padding: tuple[int, ...]
+) -> None:
+    """The weights of a depthwise layer are given, and stored as columns in place of channels."""
+    rng = np.random.default_rng(kernel[1])
+    draft = Draft([1, 8, 6, 7])
+    weights = draft.weights(rng.integers(-127, 128, (8, 1, *kernel)), 0.01)
+    made = draft.node("Conv", draft.both("x", 0.05, 100), weights, kernel_shape=kernel, group=8, pads=padding)
+    graph = read_quantised(draft.write(tmp_path / "x.onnx", draft.both(made, 0.02, 90), None))
+    plan = plan_network(graph, hardware.model_copy(update={"column_window": True}))
+    given = {"x": rng.uniform(-5, 5, (1, 8, 6, 7)).astype(np.float32)}
+    tensors = [execute(graph, one) for one in images(graph, given, checked_inputs(graph, given, "x"))]
+    (one,) = run_network(plan, tensors, tmp_path / "ran")
+    assert one.result.schedule.layer.form.column_window
+    assert one.passed, one.result.failures
+    assert len(np.unique(one.output)) > 20
+
+
 def test_a_dilated_kernel_runs_as_a_dense_one(tmp_path: Path, hardware: Hardware) -> None:
     (layer,) = plan_network(convolved(tmp_path / "x.onnx", (1, 3), (2, 1)), hardware).layers
     assert (layer.program.schedule.layer.of_network.kernel, layer.zero_share) == ((1, 3), 0.0)
