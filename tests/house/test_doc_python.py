@@ -48,9 +48,9 @@ def run(wanted: list[Block], capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def without_simulation(block: Block) -> Block:
-    """The part of the first block before its simulation, which the others need."""
+    """The first block without its simulation: what is predicted, and what the others need."""
     kept = [line for line in block.code.splitlines() if not ("cosim" in line or "result" in line)]
-    return Block("\n".join(kept[:-1]), "")
+    return Block("\n".join(kept), "".join(block.prints.splitlines(keepends=True)[:1]))
 
 
 def test_every_name_has_an_example() -> None:

@@ -135,6 +135,23 @@ class Choice(Answer):
         return self.synthesised.shortfalls(self.chosen, self.budget)
 
     @property
+    def beyond(self) -> str | None:
+        """What of the chosen one no FPGA has among those of the boards; None where nothing was asked of an ECP5."""
+        budget, largest = self.budget, max(BOARDS.values(), key=lambda board: board.fpga.dsps).fpga
+        if self.chosen is None or self.in_cells is not None or self.chosen.candidate.mm2 is not None:
+            return None
+        area = self.chosen.candidate.area
+        told = [
+            f"{took:,} {what} where the largest FPGA of the boards has {most:,} ({option} N)"
+            for what, option, took, most, asked in (
+                ("multipliers", "--dsps", area.dsps, largest.dsps, budget.dsps),
+                ("block RAMs", "--brams", area.block_rams, largest.brams, budget.brams),
+            )
+            if took > most and asked is None
+        ]
+        return f"It takes {' and '.join(told)}; --clock-of BOARD has both" if told else None
+
+    @property
     def hardware(self) -> Hardware:
         """The hardware that is chosen; raises `InputError` where there is none."""
         if self.chosen is None:

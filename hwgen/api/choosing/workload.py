@@ -23,6 +23,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import View
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.forecast import NodeForecast, forecast_of, forecast_of_layers
@@ -122,7 +123,7 @@ class QuantisedModel(ChosenFor):
     def command(self, file: str, hardware: Hardware) -> str:
         """A run."""
         resident = "" if hardware.cluster is None else " --resident"
-        return f"hwgen run {quote(self.given)} --hardware {file}{resident} --input PICTURE"
+        return f"hwgen run {quote(self.given)} --hardware {file}{resident} --input FILE -o out"
 
     def bound(self) -> NetworkBound:
         """The bound of its graph."""
@@ -139,6 +140,7 @@ class QuantisedModel(ChosenFor):
         except InputError as error:
             return str(error)
         place, possible = placement(graph, plan, hardware), possible_placement(graph).here
+        host = [node for node in place.host(graph) if not isinstance(node, View)]
         if hardware.cluster is None:
             possible &= {node.name for node in weighted(graph)}
         missing = sorted(possible - place.here)
@@ -150,7 +152,7 @@ class QuantisedModel(ChosenFor):
             each = [forecast_of_layers(plan.layers, hardware)]
         return Planned(
             one, round(sum(part.cycles for part in each)), sum(part.bytes for part in each),
-            sum(part.energy for part in each), len(place.reasons),
+            sum(part.energy for part in each), len(host),
             tuple(node for part in each for node in part.nodes),
         )  # fmt: skip
 

@@ -47,6 +47,8 @@ def print_choice(found: Choice) -> None:
     if found.stopped:
         typer.echo(f"Left undone: {found.stopped}")
     typer.echo(found.summary())
+    if found.beyond is not None:
+        typer.echo(found.beyond)
     if found.synthesised is not None:
         typer.echo(found.synthesised.summary())
     if found.in_cells is not None:

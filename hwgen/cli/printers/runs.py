@@ -58,6 +58,10 @@ def print_run(done: NetworkRun) -> None:
         reason = done.place.reasons.get(name)
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
     print_beside(done.beside, done.strayed)
+    wrong = [one for one in done.ran if not one.passed]
+    if wrong:
+        names = printable(", ".join(dict.fromkeys(one.node.name for one in wrong)))
+        typer.echo(f"FAILED: {len(wrong)} of {len(done.ran)} layers are not as they have to be in the hardware: {names}")
 
 
 def _print_programs(done: NetworkRun) -> None:

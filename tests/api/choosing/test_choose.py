@@ -16,6 +16,7 @@ from hwgen.api.choosing.selection import Planned
 from hwgen.api.choosing.space import Candidate, Space
 from hwgen.api.choosing.workload import ChosenFor
 from hwgen.api.forecasts import MachineForecast
+from hwgen.arch.boards import BOARDS
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.estimate import EstimatedArea
@@ -283,7 +284,7 @@ def test_where_no_cluster_fits_it_is_an_hwc_alone(run: Run, model: Path, tmp_pat
     assert hardware.cluster is None
     best, forecast = found.json["best"], hwgen.forecast(model, hardware).machines[0]
     assert (best["cycles"], best["bytes"], best["on_the_host"]) == (
-        forecast.cycles, forecast.bytes, len([reason for reason in forecast.host.values() if reason])
+        forecast.cycles, forecast.bytes, len(forecast.host)
     )  # fmt: skip
     assert best["energy"] == pytest.approx(forecast.energy)
     assert best["bound"] <= best["cycles"]
@@ -293,11 +294,19 @@ def test_where_no_cluster_fits_it_is_an_hwc_alone(run: Run, model: Path, tmp_pat
     page = (folder / "choice.html").read_text(encoding="utf-8")
     assert '"family":"HWC alone"' in page
     again = hwgen.choose(model, mhz=50, luts=15_000, confirm=False, output=folder)
-    assert again.next == f"hwgen run {model} --hardware {folder / 'chosen.yaml'} --input PICTURE"
+    assert again.next == f"hwgen run {model} --hardware {folder / 'chosen.yaml'} --input FILE -o out"
     told = run("choose", model, "--mhz", 50, "--luts", 60_000, "--alone", "--no-confirm", "-o", folder)
     assert "no cluster fits" not in told.err
     assert "2 of 2 HWCs alone planned, 0 refused" in told.out
     assert "; a host moves the data and runs the other " in told.out
+
+
+def test_what_no_board_has_is_said(run: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: replace(board, fpga=replace(board.fpga, dsps=20)) for name, board in BOARDS.items()}
+    monkeypatch.setattr(request, "BOARDS", few)
+    told = "multipliers where the largest FPGA of the boards has 20 (--dsps N); --clock-of BOARD has both"
+    assert told in run("choose", model, "--mhz", 50, "--no-confirm").out
+    assert told not in run("choose", model, "--mhz", 50, "--no-confirm", "--dsps", 100).out
 
 
 def test_layers_on_an_hwc_alone() -> None:

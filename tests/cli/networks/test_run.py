@@ -94,6 +94,7 @@ def test_programs_on_a_cluster(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     answer = run(*command)
     assert answer.status == 1
     assert "elements are wrong" in answer.out
+    assert "layers are not as they have to be in the hardware: t6, t9, t12, t17\n" in answer.out
 
 
 def test_images_run_on_several_clusters_at_the_same_time(run: Run, tmp_path: Path) -> None:
