@@ -127,7 +127,7 @@ def _synthesised(hardware: Hardware) -> dict[str, Any]:
 
 
 def _luts_of(hardware: Hardware, around: bool) -> int:
-    """Of all HWCs, or of what is around them."""
+    """LUT4-equivalents of all HWCs, or of what is around them."""
     hwc = hwc_of(hardware)
     if around:
         found = areas(generated_cluster(cluster_of(hardware, hwc)), "cluster", blackboxes=("hwc",))

@@ -90,7 +90,8 @@ class LayerPrediction(ABC):
         """An entry of the document; ``elements`` : counts in elements, too."""
 
     @property
-    def _file(self) -> str | None:
+    def file(self) -> str | None:
+        """The file of the schedule; None where it was not read from one."""
         return None if self.given.file is None else str(self.given.file)
 
 
@@ -137,7 +138,7 @@ class LayerOnHwc(LayerPrediction):
         energy = self.energy
         return {
             "layer": self.layer,
-            "file": self._file,
+            "file": self.file,
             **self.model.as_json(elements=elements),
             "cycles": self.cycles,
             "stalls": None if self.found is None else self.found.stalls_by_name(),
@@ -190,7 +191,7 @@ class LayerOnCluster(LayerPrediction):
         waits = None if times is None else {f"{who} for {whom}": round(n) for (who, whom), n in times.waits.items()}
         return {
             "layer": self.layer,
-            "file": self._file,
+            "file": self.file,
             **found.prediction.as_json(elements=elements),
             "tcdm_rings": None if found.rings is None else {array: found.rings[array] for array in ARRAYS},
             "cycles": self.cycles,
@@ -234,7 +235,7 @@ class LayerOnHierarchy(LayerPrediction):
         """An entry of the document."""
         return {
             "layer": self.layer,
-            "file": self._file,
+            "file": self.file,
             "hierarchy": self.hierarchy.name,
             **self.found.as_json(elements=elements),
             "energy": self.spent.as_json(),
@@ -295,9 +296,15 @@ class Prediction(Answer):
                 "bytes": one.bytes,
                 **{f"{operand}_bytes": amount for operand, amount in one.by_operand.items()},
                 "energy_pj": None if one.energy is None else one.energy.total,
+                **({"file": one.file} if self._again else {}),
             }
             for one in self.layers
         ]
+
+    @property
+    def _again(self) -> bool:
+        """Whether there are several schedules of a layer."""
+        return len({one.layer for one in self.layers}) < len(self.layers)
 
     def summary(self) -> str:
         """The sums."""
@@ -309,7 +316,10 @@ class Prediction(Answer):
         """Bytes of each layer at the outermost memory, by operand."""
         from hwgen.report.charts import layer_bars
 
-        return Figure.of(layer_bars([(one.layer, one.by_operand) for one in self.layers], "bytes"))
+        names = [one.layer for one in self.layers]
+        if self._again:
+            names = [one.file or f"{number}: {one.layer}" for number, one in enumerate(self.layers, 1)]
+        return Figure.of(layer_bars(list(zip(names, (one.by_operand for one in self.layers), strict=True)), "bytes"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -195,11 +195,17 @@ def _violation(model: type[BaseModel], data: object, error: Any) -> str:
             continue
         form = next((one.form for one in field.metadata if isinstance(one, Expected)), None)
         if form is not None and known:
-            return f"{': '.join(place)}: expected {form}, got {written(data)}"
+            return f"{': '.join(place)}: expected {form}, got {written(data)}{_meant(data, form)}"
         inside = _model_in(field.annotation)
         if error["type"] == "missing" and index == len(loc) - 2 and inside is None:
             return f"{': '.join(place)}: expected more items, got {written(data)}"
     return ": ".join((*place, _expectation(error, inside)))
+
+
+def _meant(given: object, expected: str) -> str:
+    """Which word of those that were expected was meant, as `nearest` has it."""
+    words = [one for one in expected.replace(" or ", ", ").split(", ") if one.isidentifier()]
+    return nearest(given, words) if isinstance(given, str) and given not in words else ""
 
 
 def _is_part(data: object, part: object) -> bool:
@@ -241,7 +247,8 @@ def _expectation(error: Any, inside: Any) -> str:
         case "value_error":
             return str(error["msg"]).removeprefix("Value error, ")
         case "literal_error":
-            return f"expected {str(limits['expected']).replace(chr(39), '')}, got {given}"
+            expected = str(limits["expected"]).replace("'", "")
+            return f"expected {expected}, got {given}{_meant(error.get('input'), expected)}"
         case "greater_than_equal":
             return f"expected at least {limits['ge']}, got {given}"
         case "greater_than":

@@ -13,6 +13,7 @@ from hwgen.ir.document import (
     Value,
     check_header,
     dump_yaml,
+    nearest,
     validated,
     write_atomically,
     written,
@@ -28,7 +29,7 @@ __all__ = ["CONVOLUTIONS", "Feature", "Network", "Node", "Totals", "save_network
 def _operation(name: str) -> str:
     if name not in OPERATORS:
         *most, last = OPERATORS
-        raise ValueError(f"expected {', '.join(most)} or {last}, got {written(name)}")
+        raise ValueError(f"expected {', '.join(most)} or {last}, got {written(name)}{nearest(name, OPERATORS)}")
     return name
 
 

@@ -129,6 +129,9 @@ class _Convolution(_Windowed):
 class _Depthwise(_Convolution):
     group_each = True
 
+    def channels_made(self, channels: int, factor: int | None) -> int | None:
+        return channels
+
 
 class _Pool(_Windowed):
     def channels_made(self, channels: int, factor: int | None) -> int | None:

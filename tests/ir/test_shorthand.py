@@ -43,6 +43,10 @@ def table(*rows: dict[str, Any], **keys: Any) -> dict[str, Any]:
             {"padding": [0] * 4, "output_height": 3, "output_width": 4},
         ),
         ({"output_height": 7}, {"output_height": 7, "output_width": 10}),
+        (
+            {"op": "depthwise_conv", "output_channels": None},
+            {"groups": 3, "output_channels": 3, "output_height": 7, "output_width": 10},
+        ),
         ({"op": "depthwise_conv", "output_channels": 6}, {"groups": 3, "output_height": 7, "output_width": 10}),
     ],
 )

@@ -146,6 +146,13 @@ class BufferPlan(Plan):
             for result, one in zip(self.results, self.prediction.rows(), strict=True)
         ]
 
+    def summary(self) -> str:
+        """What was found, summed; of several sizes each for itself: they are alternatives."""
+        if len(self.sizes) == 1:
+            return super().summary()
+        each = [f"{size_text(size)} {self.of_size(size).bytes:,} bytes" for size in self.sizes]
+        return f"Plan of {len(self)} schedules of {self.kind()}: {', '.join(each)}"
+
     def plot(self) -> Figure:
         """Bytes of each layer, by operand; with several sizes those of all layers against the size, and the bound."""
         if len(self.sizes) == 1:

@@ -1,11 +1,13 @@
 """Predictions as tables."""
 
+from collections.abc import Sequence
+
 from hwgen.api.predictions import LayerOnCluster, LayerOnHierarchy, LayerOnHwc, LayerPrediction
 from hwgen.cli.console import print_table
 from hwgen.ir.counts import DIRECTIONS, Counts, directions_at, quantities_at
 from hwgen.ir.schedule import ARRAYS
 
-__all__ = ["count_rows", "print_layer"]
+__all__ = ["count_rows", "print_layer", "print_together"]
 
 
 def print_layer(one: LayerPrediction) -> None:
@@ -17,6 +19,21 @@ def print_layer(one: LayerPrediction) -> None:
             _print_on_cluster(one)
         case LayerOnHierarchy():
             _print_on_hierarchy(one)
+
+
+def print_together(layers: Sequence[LayerPrediction]) -> None:
+    """Print several schedules side by side, a row each."""
+    if len(layers) < 2:
+        return
+    rows: list[list[object]] = [
+        [one.given.title, one.schedule.layer.macs, one.bytes, *one.by_operand.values(), one.cycles] for one in layers
+    ]
+    columns = ["schedule", "MACs", "bytes", *(f"{operand} bytes" for operand in ARRAYS), "cycles"]
+    if any(isinstance(one, LayerOnHwc) and one.found is None for one in layers):
+        columns[-1] = "cycles at least"
+    if all(one.cycles is None for one in layers):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    print_table("Side by side", columns, rows, wide=["MACs", *columns[3:6]])
 
 
 def _print_on_hwc(one: LayerOnHwc) -> None:

@@ -61,7 +61,9 @@ def print_run(done: NetworkRun) -> None:
     wrong = [one for one in done.ran if not one.passed]
     if wrong:
         names = printable(", ".join(dict.fromkeys(one.node.name for one in wrong)))
-        typer.echo(f"FAILED: {len(wrong)} of {len(done.ran)} layers are not as they have to be in the hardware: {names}")
+        typer.echo(
+            f"FAILED: {len(wrong)} of {len(done.ran)} layers are not as they have to be in the hardware: {names}"
+        )
 
 
 def _print_programs(done: NetworkRun) -> None:

@@ -24,7 +24,7 @@ from hwgen.cli.pipelines import (
     print_stack_prediction,
 )
 from hwgen.cli.printers.forecasts import print_forecast
-from hwgen.cli.printers.predictions import print_layer
+from hwgen.cli.printers.predictions import print_layer, print_together
 from hwgen.cli.workload import FillsOption, HierarchyOption, ResidentOption
 
 __all__ = ["Schedules", "predict"]
@@ -110,6 +110,7 @@ def predict(
     else:
         for one in found.layers:
             print_layer(one)
+        print_together(found.layers)
 
 
 def _predict_depth_first(
