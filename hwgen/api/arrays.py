@@ -54,7 +54,7 @@ class GivenInputs:
             case _:  # numbers as lists of lists
                 arrays = np.asarray(given)
         if bool(files or arrays is not None) == (seed is not None):
-            raise InputError("--input, --seed: expected one of them")
+            raise InputError("--input, --seed: expected one of them: --input FILE, or --seed N for random inputs")
         return cls(files, arrays, seed, pixels_from(mean, std, files))
 
     def where(self, model: Path) -> str:

@@ -34,6 +34,8 @@ __all__ = [
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
+SEEN = 0.005
+"""The part by which predicted and measured cycles differ that is said."""
 CYCLES_NOTE = (
     "Predicted cycles come from a cycle model that uses the latencies of this RTL: agreement shows that the model is "
     "complete, it is no independent estimate of the speed."
@@ -222,9 +224,18 @@ def show_wide(wanted: bool) -> None:
     _display.wide = wanted
 
 
-def print_cycles_note() -> None:
-    """What predicted cycles are, below a table that has them beside measured ones."""
+def print_cycles_note(cycles: Iterable[tuple[float, float]] = ()) -> None:
+    """What predicted cycles are, below a table that has them beside measured ones.
+
+    ``cycles`` : predicted and measured ones of layers on a cluster, of which is said how far they differ.
+    """
     typer.echo(CYCLES_NOTE)
+    off = max((abs(predicted / measured - 1) for predicted, measured in cycles if measured), default=0.0)
+    if off >= SEEN:
+        typer.echo(
+            f"Here they differ by up to {off:.1%}: what ports wait at the banks of a shared memory is estimated, and "
+            "what --stalls withholds is not known."
+        )
 
 
 def _cell(value: object) -> str:

@@ -130,7 +130,9 @@ class Schedule(Value):
         for dim, rest in left.items():
             most = self.lanes.along(dim)
             if rest > most:
-                raise ValueError(f"nest: {dim}: the innermost step leaves {rest}, the lanes do {most}")
+                raise ValueError(
+                    f"nest: {dim}: the innermost step leaves {rest}, the lanes do {most}: end with {{{dim}: {most}}}"
+                )
         check_markers(self.nest, "nest")
         if self.layer.requantisation is not None:
             self.layer.requantisation.check(self.bits.O)

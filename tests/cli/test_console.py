@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from hwgen.cli.console import print_table, printable, show_wide
+from hwgen.cli.console import CYCLES_NOTE, print_cycles_note, print_table, printable, show_wide
 from tests.cli.command_line import Run
 
 COLUMNS = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted", "words measured"]
@@ -79,3 +79,10 @@ def test_what_stays_at_80_columns(command: tuple[str, ...], run: Run, monkeypatc
 def test_a_name_without_end_is_cut() -> None:
     assert printable("a " + "n" * 10_000) == "a " + "n" * 200 + "..."
     assert printable("n" * 400) == "n" * 400
+
+
+def test_how_far_predicted_cycles_are_off_is_said_where_it_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    print_cycles_note([(1004, 1000), (0, 0)])
+    assert capsys.readouterr().out == f"{CYCLES_NOTE}\n"
+    print_cycles_note([(1004, 1000), (932, 1000)])
+    assert "\nHere they differ by up to 6.8%: what ports wait at the banks " in capsys.readouterr().out

@@ -100,7 +100,8 @@ def _print_runs(results: Sequence[LayerResult]) -> None:
         "seconds",
     ]
     print_table("Runs", columns, rows, wide=["simulator", "seconds", "Mcycles/s"])
-    print_cycles_note()
+    on_cluster = [result for result in results if "dram" in result.predicted.levels()]
+    print_cycles_note((result.predicted_cycles, result.cycles) for result in on_cluster)
 
 
 def print_failures(results: Sequence[LayerResult | NodeResult]) -> None:

@@ -40,7 +40,8 @@ def print_run(done: NetworkRun) -> None:
     print_table("Layers in the hardware", columns, rows, wide=wide)
     if isinstance(done.plan, ClusterPlan):
         tell_beside(done.beside_layers)
-    print_cycles_note()
+    clustered = isinstance(done.plan, ClusterPlan)
+    print_cycles_note([(one.result.predicted_cycles, one.result.cycles) for one in done.ran] if clustered else ())
     print_failures([one.result for one in done.ran])
     for one in done.ran:
         if one.different:

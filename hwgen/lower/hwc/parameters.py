@@ -162,5 +162,6 @@ def _datapath(schedule: Schedule, hardware: Hardware | None) -> tuple[Lanes, int
         lanes = schedule.lanes.doubled() if wide else schedule.lanes
     expected = lanes.halved() if wide else lanes
     if schedule.lanes != expected:
-        raise InputError(f"{where}: lanes: expected {expected} of {hardware.titled}, got {schedule.lanes}")
+        got = schedule.lanes if schedule.lanes.product > 1 else "none"
+        raise InputError(f"{where}: lanes: expected {expected} of {hardware.titled}, got {got}")
     return lanes, hardware.operand_bits
