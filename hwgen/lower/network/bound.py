@@ -59,7 +59,7 @@ class NetworkBound:
 
         On an HWC alone the weights come through its port.
         """
-        cluster = hardware.cluster or Cluster()
+        cluster = hardware.cluster or Cluster(hwcs=1)
         lanes, ports = hardware.shape, hardware.ports
         busy = sum(
             bound_of_layer(

@@ -14,7 +14,7 @@ function showCluster({ hardware }) {
     ["cycles planned", `${whole(row.cycles)}; bound ${whole(row.bound)}`],
     row.area_unit === "mm2" ? ["area, estimated", `${row.area.toFixed(3)} mm2`]
       : ["ECP5, estimated", `${whole(row.lut4)} LUT4, ${row.dsps} DSPs, ${row.brams} block RAMs, ${row.mhz_estimated.toFixed(1)} MHz`],
-    ["DRAM", `${whole(row.bytes)} bytes an image`],
+    [row.banks ? "DRAM" : "memory", `${whole(row.bytes)} bytes an image`],
     ["energy", `${(row.energy / 1e6).toFixed(2)} uJ an image`],
     ["on the host", `${row.host} nodes`],
   ]);
