@@ -232,23 +232,31 @@ class Selection:
 
     @property
     def settled(self) -> Planned | None:
-        """The same by what runs took, and about what others would: the answer where nothing more is run."""
-        return self._best(lambda one: one.images_a_second(self._budget)) or self.best
+        """The answer where nothing more is run: the best of those that were run, if one does what is asked.
 
-    def _best(self, rate: Callable[[Planned], float]) -> Planned | None:
-        fps = self._budget.fps
+        Else the best by what others are expected to take. Plans that look the best are more often too low than not.
+        """
+
+        def known(one: Planned) -> float:
+            return one.images_a_second(self._budget)
+
+        ran = [one for one in self.planned if one.measured is not None]
+        return self._best(known, ran) or self._best(known) or self.best
+
+    def _best(self, rate: Callable[[Planned], float], among: Sequence[Planned] | None = None) -> Planned | None:
+        plans, fps = self.planned if among is None else among, self._budget.fps
         if fps is None:
-            return self._fastest_by(rate)
-        enough = [one for one in self.planned if rate(one) >= fps and self._budget.saves(one)]
+            return self._fastest_by(rate, plans)
+        enough = [one for one in plans if rate(one) >= fps and self._budget.saves(one)]
         return min(enough, key=lambda one: (_size(one) / _worth(one), -rate(one)), default=None)
 
     @property
     def fastest(self) -> Planned | None:
         """The one of the most images a second, enough or not, of those that take no more energy than asked."""
-        return self._fastest_by(self._rate)
+        return self._fastest_by(self._rate, self.planned)
 
-    def _fastest_by(self, rate: Callable[[Planned], float]) -> Planned | None:
-        saving = filter(self._budget.saves, self.planned)
+    def _fastest_by(self, rate: Callable[[Planned], float], plans: Sequence[Planned]) -> Planned | None:
+        saving = filter(self._budget.saves, plans)
         return max(saving, key=lambda one: (rate(one) * _worth(one), -_size(one)), default=None)
 
     @property

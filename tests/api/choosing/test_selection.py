@@ -1,5 +1,6 @@
 """What is planned next: against all candidates of spaces whose plans are known."""
 
+from dataclasses import replace
 from itertools import product
 from math import prod
 from random import Random
@@ -158,6 +159,8 @@ def test_what_was_run_gives_way_only_to_what_may_be_better_by_what_a_run_is_wort
     assert choice.best.candidate.hardware.name == best
     assert choice.settled is not None
     assert choice.settled.candidate.hardware.name == (settled if not fps else best)
+    choice.planned[1] = replace(choice.planned[1], expected=choice.planned[1].expected / 2)
+    assert choice.settled.candidate.hardware.name == (settled if not fps else best)  # what was run is known
 
 
 def test_without_runs_what_is_expected_is_what_is_asked() -> None:
