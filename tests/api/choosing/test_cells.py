@@ -13,6 +13,7 @@ from hwgen.api.choosing.selection import Budget
 from hwgen.api.choosing.space import Candidate, Place, Space
 from hwgen.arch.boards import BOARDS
 from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.hwc import HwcParameters
 from hwgen.model.area.assumed import cluster_of, hwc_of
 from hwgen.model.area.cells import around_terms, hwc_terms
 from hwgen.synthesis.silicon import Cells, Silicon, read_cells
@@ -42,8 +43,11 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def around(parameters: ClusterParameters, given: Cells, **_: object) -> Mapped:
         return Mapped({"": area_of(around_terms(parameters))}, ())
 
-    def whole(parameters: ClusterParameters, given: Cells, **_: object) -> Silicon:
-        one = area_of(hwc_terms(parameters.hwc)).times(parameters.hwcs) + area_of(around_terms(parameters))
+    def whole(parameters: HwcParameters | ClusterParameters, given: Cells, **_: object) -> Silicon:
+        if isinstance(parameters, HwcParameters):
+            one = area_of(hwc_terms(parameters))
+        else:
+            one = area_of(hwc_terms(parameters.hwc)).times(parameters.hwcs) + area_of(around_terms(parameters))
         return Silicon(given, {"": CellArea(1.25 * one.um2)}, (), path, {})
 
     monkeypatch.setattr(cells, "mapped_hwc", hwc)
@@ -120,6 +124,21 @@ def test_choosing_by_mm2(
     assert all(text in page for text in ('"title":"mm2, estimated"', f'"asked":[{{"area":{tight}}}]'))
     assert "LUT4, estimated" not in page
     assert run(*command, "--no-confirm", "--json").json["best"]["mm2"] <= tight
+
+
+@pytest.mark.usefixtures("few")
+def test_an_hwc_alone_in_cells(library: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setattr(workload.QuantisedModel, "run_on", lambda self, hardware: 1_000_000)
+    found = hwgen.choose(model, liberty=library, alone=True, minutes=60)
+    assert found.best is not None
+    expected = area_of(hwc_terms(hwc_of(found.hardware))).um2 / 1e6
+    assert found.best.mm2 == pytest.approx(expected, rel=0.05)
+    assert found.in_cells is not None
+    assert found.in_cells.mm2 == pytest.approx(1.25 * expected)  # the stub takes a quarter more
+    cluster = hwgen.choose(model, liberty=library, confirm=False, minutes=60)
+    assert cluster.best is not None
+    assert cluster.best.mm2 is not None
+    assert found.best.mm2 < cluster.best.mm2
 
 
 @pytest.mark.usefixtures("few")
