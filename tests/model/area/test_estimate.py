@@ -21,6 +21,19 @@ ROWS = list(read_rows(TABLE).values())
 HWC = HwcParameters(tuple("myxcklmyx"), 4, 5, 3, 1024, 512, 2560, lanes=Lanes(m=4, c=4), bias_words=64)
 
 
+WINDOWS = {
+    (2, 4): (9_832, 98),
+    (4, 2): (10_117, 117),
+    (4, 4): (10_599, 171),
+    (8, 4): (11_207, 110),
+    (4, 8): (10_710, 314),
+    (8, 8): (12_014, 664),
+    (16, 8): (15_324, 623),
+    (16, 16): (18_995, 2_311),
+}
+"""By lanes along m and c: LUT4 of an HWC, synthesised, and how many more it has with a window for columns."""
+
+
 def of(kind: str, *, held_out: bool) -> list[Judged]:
     return [judged(row) for row in ROWS if row["kind"] == kind and is_held_out(row) == held_out]
 
@@ -155,3 +168,11 @@ def test_a_design_that_is_held_out_synthesised_anew(
         assert again["blocks"] == row["blocks"]
     worst = coefficients()["errors"]["held_out"]["hwc"]["lut4_worst"]
     assert abs(judged(again).lut4) <= worst + 1e-4
+
+
+@pytest.mark.parametrize(("m", "c"), WINDOWS)
+def test_what_a_window_for_columns_takes(m: int, c: int) -> None:
+    without = replace(HWC, lanes=Lanes(m=m, c=c), weight_bytes=4 * m * c, input_bytes=1024, output_bytes=64 * m)
+    more = estimated_hwc(replace(without, column_window=True)).lut4 - estimated_hwc(without).lut4
+    whole, synthesised = WINDOWS[m, c]
+    assert abs(more - synthesised) < 0.01 * whole
