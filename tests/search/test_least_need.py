@@ -63,6 +63,7 @@ def test_no_schedule_of_a_cluster_that_fits_is_refused(name: str) -> None:
             continue
         buffers = {"I": smallest.input_bytes, "W": smallest.weight_bytes, "O": smallest.output_bytes}
         require_room([schedule.layer], machine.model_copy(update={"buffers": buffers}))
+        require_room([schedule.layer], machine.model_copy(update={"buffers": None, "budget": sum(buffers.values())}))
         checked += 1
     assert checked > 3
 

@@ -309,7 +309,7 @@ class ChooseRequest:
         best, nearest = selection.settled, selection.nearest
         if nearest is None:
             reasons = "; ".join(list(dict.fromkeys(selection.refused.values()))[:3])
-            raise InputError(f"{work.given}: no cluster that was tried runs it: {reasons}")
+            raise InputError(f"{work.given}: nothing that was tried runs it: {reasons}")
         choice = Choice(
             work, self.budget, best, nearest, tuple(selection.front), tuple(selection.planned),
             tuple(bound_cloud(found, self.budget)), len(found) + len(selection) - len(allowed),

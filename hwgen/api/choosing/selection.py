@@ -232,7 +232,7 @@ class Selection:
 
     @property
     def settled(self) -> Planned | None:
-        """The answer where nothing more is run: the best of those that were run, if one does what is asked.
+        """The answer where nothing more is run: where there are runs the best of these, if one does what is asked.
 
         Else the best by what others are expected to take. Plans that look the best are more often too low than not.
         """
@@ -240,7 +240,7 @@ class Selection:
         def known(one: Planned) -> float:
             return one.images_a_second(self._budget)
 
-        ran = [one for one in self.planned if one.measured is not None]
+        ran = [one for one in self.planned if self._runs and one.measured is not None]
         return self._best(known, ran) or self._best(known) or self.best
 
     def _best(self, rate: Callable[[Planned], float], among: Sequence[Planned] | None = None) -> Planned | None:

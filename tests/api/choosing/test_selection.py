@@ -163,6 +163,18 @@ def test_what_was_run_gives_way_only_to_what_may_be_better_by_what_a_run_is_wort
     assert choice.settled.candidate.hardware.name == (settled if not fps else best)  # what was run is known
 
 
+@pytest.mark.usefixtures("no_waits")
+def test_what_an_earlier_call_ran_does_not_bind_one_without_runs() -> None:
+    known = sorted(space(Random(1)), key=lambda one: one.cycles)
+    quick, slow = known[0], replace(known[-1], measured=known[-1].cycles)
+    for runs, answer in ((True, slow), (False, quick)):
+        choice = Selection([quick.candidate, slow.candidate], Budget(), runs=runs)
+        for one in (slow, quick):
+            choice.add(one.candidate, one)
+        assert choice.settled is not None
+        assert choice.settled.candidate is answer.candidate
+
+
 def test_without_runs_what_is_expected_is_what_is_asked() -> None:
     """A run is hoped to take less than is expected: that is no answer where there is none."""
     one = space(Random(1))[0]
