@@ -24,16 +24,11 @@ from examples.light import MODELS
 from examples.mlperf_tiny.networks import NETWORKS, quantised_network
 from hwgen.api.choosing.request import ChooseRequest
 from hwgen.api.choosing.selection import Budget
+from hwgen.api.choosing.synthesis import synthesised_area
 from hwgen.api.choosing.workload import QuantisedModel
 from hwgen.arch.hardware_file import read_hardware_data
-from hwgen.export.cached import generated, generated_cluster
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware
-from hwgen.model.area.assumed import cluster_of, hwc_of
-from hwgen.synthesis.cells import Area
-from hwgen.synthesis.ecp5 import areas
-from hwgen.tools.machine import processors
-from hwgen.tools.side_by_side import as_they_come
 
 OPTIONS = ("--few",)
 TASKS = (Budget(fps=30, mhz=80), Budget(luts=20_000), Budget(luts=40_000), Budget(luts=80_000))
@@ -121,20 +116,8 @@ def _run(model: Path, hardware: Hardware) -> dict[str, Any]:
 
 
 def _synthesised(hardware: Hardware) -> dict[str, Any]:
-    """LUT4-equivalents of all HWCs and what is around them, on an ECP5."""
-    parts = iter([(hardware, around) for around in ((True, False) if hardware.cluster else (False,))])
-    return {"synthesised": sum(luts for _, luts in as_they_come(_luts_of, lambda: next(parts, None), processors()))}
-
-
-def _luts_of(hardware: Hardware, around: bool) -> int:
-    """LUT4-equivalents of all HWCs, or of what is around them."""
-    hwc = hwc_of(hardware)
-    if around:
-        found = areas(generated_cluster(cluster_of(hardware, hwc)), "cluster", blackboxes=("hwc",))
-    else:
-        found = areas(generated(hwc), "hwc")
-    number = hardware.cluster.hwcs if hardware.cluster and not around else 1
-    return number * sum(found.values(), Area()).lut4_equivalents
+    """LUT4-equivalents of all of it, on an ECP5."""
+    return {"synthesised": synthesised_area(hardware).lut4_equivalents}
 
 
 def _told(name: str, row: dict[str, Any], budget: Budget) -> bool:

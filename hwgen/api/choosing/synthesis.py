@@ -12,7 +12,7 @@ from hwgen.model.area.estimate import EstimatedArea
 from hwgen.synthesis.cells import Area
 from hwgen.synthesis.ecp5 import areas, clock
 
-__all__ = ["Synthesised", "synthesised"]
+__all__ = ["Synthesised", "synthesised", "synthesised_area"]
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,20 @@ class Synthesised:
 
 def synthesised(hardware: Hardware, estimated: EstimatedArea) -> Synthesised:
     """The hardware, synthesised for an ECP5, in minutes; raises `ToolError` where a tool is missing or fails."""
-    hwc = hwc_of(hardware)
-    one = generated(hwc)
+    one = generated(hwc_of(hardware))
     timing = clock(one, "hwc", tell=lambda stage: note(f"synthesis of an HWC of {hardware.name}: {stage}"))
-    each = sum(areas(one, "hwc").values(), Area())
+    return Synthesised(synthesised_area(hardware), timing.clock_mhz, estimated)
+
+
+def synthesised_area(hardware: Hardware) -> Area:
+    """The area of all HWCs and what is around them; raises `ToolError` as `synthesised` does."""
+    hwc = hwc_of(hardware)
+    each = sum(areas(generated(hwc), "hwc").values(), Area())
     if hardware.cluster is None:
-        return Synthesised(each, timing.clock_mhz, estimated)
+        return each
     cluster = cluster_of(hardware, hwc)
     rest = areas(
         generated_cluster(cluster), "cluster", blackboxes=("hwc",),
         tell=lambda stage: note(f"synthesis of what is around the HWCs of {hardware.name}: {stage}"),
     )  # fmt: skip
-    return Synthesised(sum([each] * cluster.hwcs, sum(rest.values(), Area())), timing.clock_mhz, estimated)
+    return sum([each] * cluster.hwcs, sum(rest.values(), Area()))
