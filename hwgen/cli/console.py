@@ -123,7 +123,7 @@ def print_table(
     if not console.is_terminal or _display.wide:
         console.width = max(natural, 80)
     shown = _fitting(table, console.width, wide)
-    figure = Table(title=printable(title), title_justify="left", header_style="bold")
+    figure = Table(title=printable(title) or None, title_justify="left", header_style="bold")
     for column, width in zip(shown, _widths(shown, console.width), strict=True):
         figure.add_column(column.name, justify="right" if column.numeric else "left", overflow="fold", width=width)
     for row in zip(*(column.cells for column in shown), strict=True):

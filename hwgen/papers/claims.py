@@ -17,7 +17,18 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
 
-__all__ = ["Claim", "Gain", "Quantity", "Verdict", "about", "between", "cases", "claims_table", "share_of_cases"]
+__all__ = [
+    "HEAD",
+    "Claim",
+    "Gain",
+    "Quantity",
+    "Verdict",
+    "about",
+    "between",
+    "cases",
+    "claims_table",
+    "share_of_cases",
+]
 
 Verdict = Literal[
     "reproduced", "reproduced in another reading", "exceeded", "not reproduced", "refuted", "not judged"
