@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from hwgen.api.choosing import space
 from hwgen.arch.bus import AXI_WIDTHS
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.hardware_file import hardware_keys, load_hardware, read_hardware_data
@@ -40,12 +41,14 @@ from tests.random.layers import HWCS, WINDOWS
 __all__ = [
     "HELD_OUT",
     "HELD_OUT_FROM",
+    "HELD_OUT_OF_CHOOSE",
     "TABLE",
     "TOOLS",
     "Design",
     "design",
     "designs",
     "is_held_out",
+    "is_of_choose",
     "measure",
     "read_rows",
 ]
@@ -61,6 +64,14 @@ HELD_OUT_FROM = 1000
 FITS = {"hwc": 44, "cluster": 5, "vector": 8, "dma": 3}
 """Designs that are fitted to, beside those in `BUILT_IN`."""
 HELD_OUT = {"hwc": 17, "cluster": 2, "dma": 1}
+OF_CHOOSE_FROM = 100
+"""Numbers of an HWC or a cluster from which on it is drawn from what ``hwgen choose`` chooses from; 1100, where it is
+held out."""
+FITS_OF_CHOOSE = {"hwc": 14, "cluster": 3}
+"""Those that are fitted to."""
+HELD_OUT_OF_CHOOSE = {"hwc": 4, "cluster": 1}
+MOST_OF_CHOOSE = 256
+"""Lanes of one of these, at most: of more, Yosys takes minutes."""
 BUILT_IN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("m4c4_1KiB", {}),
     ("hwc_16", {}),
@@ -182,6 +193,37 @@ def _hardware(rng: Random, kind: str) -> Hardware:
             return hardware
 
 
+def _of_choose(rng: Random, kind: str) -> Hardware:
+    """Hardware that ``hwgen choose`` chooses from, drawn along the axes of `hwgen.api.choosing.space`."""
+    least, most = space.LANES_ALONG
+    along = [lanes for lanes in (1 << n for n in range(8)) if least <= lanes <= most]
+    while True:
+        m, c = rng.choice(along), rng.choice(along)
+        inputs, weights, outputs = (
+            size << rng.randint(0, 2) >> rng.randint(0, 2) for size in rng.choice(space.BUFFERS)
+        )
+        of_i, of_w, of_o = (rng.choice(PORT_WIDTHS[:2]) for _ in ARRAYS)
+        around = None
+        if kind == "cluster" or rng.random() < 0.5:
+            around = {"hwcs": rng.choice(space.HWCS), "tcdm": rng.choice(space.TCDM),
+                      "banks": rng.choice(space.BANKS), "axi_bits": rng.choice(space.AXI_BITS)}  # fmt: skip
+            if elements := rng.choice((0, *space.ELEMENTS)):
+                around |= {"vector": True, "vector_elements": elements}
+        scaled, window, requantisers = rng.random() < 0.75, rng.random() < 0.5, rng.choice((1, 2, 4, 4))
+        if m * c > MOST_OF_CHOOSE:
+            continue
+        try:
+            buffers, ports = (inputs, weights, outputs), (of_i, of_w, of_o)
+            keys = space.hardware_keys(m, c, buffers, ports, around, scaled=scaled)
+            keys |= {"name": "drawn"} | ({"column_window": True} if window else {})
+            keys |= {"requantisers": requantisers} if scaled and requantisers < space.REQUANTISERS else {}
+            hardware = read_hardware_data(keys, "drawn")
+            hwc_of(hardware)
+        except InputError:
+            continue
+        return hardware
+
+
 @dataclass(frozen=True)
 class Design:
     """What is synthesised: an HWC, what is around the HWCs of a cluster, or a vector unit alone.
@@ -259,9 +301,16 @@ def design(kind: str, number: int, *, placed: bool = False) -> Design:
         data = {"elements": VECTOR_ELEMENTS[number % 4], "address_bits": rng.randint(14, 20)}
     elif kind == "dma":
         data = {"axi_bits": AXI_WIDTHS[number % 3], "tcdm_address_bits": rng.randint(14, 20)}
+    elif is_of_choose(number):
+        data = _of_choose(rng, kind).as_data()
     else:
         data = _hardware(rng, kind).as_data()
     return Design(kind, number, placed, data)
+
+
+def is_of_choose(number: int) -> bool:
+    """Whether the HWC or cluster of a number is drawn from what ``hwgen choose`` chooses from."""
+    return number >= 0 and number % HELD_OUT_FROM >= OF_CHOOSE_FROM
 
 
 def is_held_out(row: Mapping[str, Any]) -> bool:
@@ -272,7 +321,12 @@ def is_held_out(row: Mapping[str, Any]) -> bool:
 def designs() -> Iterator[Design]:
     """All of them: those that are held out first, as estimates are judged by them; then those that are fitted to,
     kinds in turns, so that the first ones already make a fit."""
-    for begin, numbers in ((HELD_OUT_FROM, HELD_OUT), (0, FITS)):
+    for begin, numbers in (
+        (HELD_OUT_FROM, HELD_OUT),
+        (HELD_OUT_FROM + OF_CHOOSE_FROM, HELD_OUT_OF_CHOOSE),
+        (0, FITS),
+        (OF_CHOOSE_FROM, FITS_OF_CHOOSE),
+    ):
         found = []
         for kind, number in numbers.items():
             for i in range(number):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.area_designs import TOOLS, is_held_out
+from benchmarks.area_designs import TOOLS, is_held_out, is_of_choose
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.hardware_file import read_hardware_data
 from hwgen.arch.hwc import HwcParameters
@@ -25,7 +25,9 @@ from hwgen.model.area.estimate import (
 )
 from hwgen.model.area.fit import nonnegative
 from hwgen.model.area.terms import (
+    GIVEN,
     QUANTITIES,
+    REGISTERS,
     Structure,
     cluster_structure,
     dma_structure,
@@ -34,19 +36,26 @@ from hwgen.model.area.terms import (
 )
 from hwgen.synthesis.tool_run import DEVICE
 
-__all__ = ["Errors", "Judged", "block_of", "errors_of", "fitted", "judged", "structure_of", "total"]
+__all__ = ["Errors", "Judged", "block_of", "errors_of", "fitted", "group_of", "judged", "structure_of", "total"]
 
 Row = Mapping[str, Any]
 Floats = NDArray[np.float64]
 KINDS = ("hwc", "cluster", "vector", "dma")
+GROUPS = (*KINDS, "hwc of choose", "cluster of choose")
+"""Designs whose errors are told together."""
 RIDGE = 1e-3
 """See `hwgen.model.area.fit.nonnegative`."""
-OF_BLOCKS = 0.3
+OF_BLOCKS = 0.6
 """Weight of an error of a block beside that of the whole. With both, designs that were fitted to are estimated best
 where each is left out in turn."""
 CELLS = {"luts": 0, "lut_rams": 1, "flip_flops": 2, "dsps": 3, "block_rams": 4}
 """Places of quantities in a block of a row: those of `hwgen.synthesis.cells.Area`."""
 FILL = ("memory", "writes", "upper_writes", "fill")
+
+
+def group_of(row: Row) -> str:
+    """The group of `GROUPS` that a design is in."""
+    return f"{row['kind']} of choose" if is_of_choose(row["number"]) else str(row["kind"])
 
 
 def block_of(kind: str, name: str) -> str:
@@ -117,8 +126,12 @@ def _together(designs: Sequence[tuple[Row, Structure]], quantity: str) -> dict[t
     counts in any of them. All are parts of the whole.
     """
     names = list(
-        dict.fromkeys((block, term) for _, one in designs for block in one.terms for term in one.terms[block])
-    )
+        dict.fromkeys(
+            (block, term) for _, one in designs for block in one.terms for term in one.terms[block]
+            if quantity == "flip_flops" or term not in REGISTERS
+        )
+    )  # fmt: skip
+    given = {(block, term): value for (block, term, of), value in GIVEN.items() if of == quantity}
     table, measured, weights = [], [], []
     for row, one in designs:
         size = max(1, total(row, quantity))
@@ -127,8 +140,10 @@ def _together(designs: Sequence[tuple[Row, Structure]], quantity: str) -> dict[t
                           for of, term in names])  # fmt: skip
             measured.append(total(row, quantity, block))
             weights.append((1.0 if block is None else OF_BLOCKS) / size)
-    found = nonnegative(np.array(table, float), np.array(measured, float), np.array(weights), ridge=RIDGE)
-    return {name: round(float(value), 5) for name, value in zip(names, found, strict=True) if value > 0}
+    terms, known = np.array(table, float), np.array([given.get(name, 0.0) for name in names])
+    left, free = np.array(measured, float) - terms @ known, known == 0
+    known[free] = nonnegative(terms[:, free], left, np.array(weights), ridge=RIDGE)
+    return {name: round(float(value), 5) for name, value in zip(names, known, strict=True) if value > 0}
 
 
 def _clock(placed: Sequence[Row], periods: Sequence[float]) -> dict[str, float]:

@@ -27,8 +27,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.area_designs import HELD_OUT, TABLE, is_held_out, measure, read_rows
-from benchmarks.area_fit import KINDS, Errors, Judged, errors_of, fitted, judged
+from benchmarks.area_designs import HELD_OUT, HELD_OUT_OF_CHOOSE, TABLE, is_held_out, measure, read_rows
+from benchmarks.area_fit import GROUPS, Errors, Judged, errors_of, fitted, group_of, judged
 from hwgen.api.work import Work, fitted_works, work_of
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.vector.shape import VectorShape
@@ -219,19 +219,19 @@ def fit_rows(rows: list[dict[str, Any]]) -> bool:
     found = [judged(row) for row in rows]
     errors: dict[str, dict[str, Errors]] = {}
     for held_out, part in ((False, "fitted"), (True, "held_out")):
-        for kind in KINDS:
-            those = [one for one in found if one.row["kind"] == kind and is_held_out(one.row) == held_out]
+        for group in GROUPS:
+            those = [one for one in found if group_of(one.row) == group and is_held_out(one.row) == held_out]
             if those:
-                errors.setdefault(part, {})[kind] = one = errors_of(those)
-                print(f"{part:9}{kind:9}{one}", flush=True)
-    document["errors"] = {part: {kind: asdict(one) for kind, one in of.items()} for part, of in errors.items()}
+                errors.setdefault(part, {})[group] = one = errors_of(those)
+                print(f"{part:9}{group:18}{one}", flush=True)
+    document["errors"] = {part: {group: asdict(one) for group, one in of.items()} for part, of in errors.items()}
     write_atomically(COEFFICIENTS, json_text(document))
     return _aims_are_met([one for one in found if is_held_out(one.row)])
 
 
 def _aims_are_met(held_out: list[Judged]) -> bool:
     """Print the errors of designs that are held out; whether all of them are there, with errors as wanted."""
-    wanted = sum(HELD_OUT.values())
+    wanted = sum(HELD_OUT.values()) + sum(HELD_OUT_OF_CHOOSE.values())
     print(f"designs that are held out: {len(held_out)} of {wanted}")
     judge = errors_of(held_out) if held_out else None
     met = len(held_out) == wanted

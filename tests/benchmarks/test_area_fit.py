@@ -7,7 +7,14 @@ from benchmarks.area_fit import Errors, block_of
 from hwgen.model.area.estimate import coefficients
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
-NAMES = {"hwc": "HWCs", "cluster": "clusters without their HWCs", "vector": "vector units", "dma": "DMAs"}
+NAMES = {
+    "hwc": "HWCs",
+    "cluster": "clusters without their HWCs",
+    "vector": "vector units",
+    "dma": "DMAs",
+    "hwc of choose": "HWCs of `choose`",
+    "cluster of choose": "clusters of `choose` without their HWCs",
+}
 PARTS = {"fitted": "fitted to", "held_out": "held out"}
 
 

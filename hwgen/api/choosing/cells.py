@@ -96,7 +96,8 @@ class CellMap:
 def measured_map(cells: Cells) -> CellMap:
     """The map for a library, measured unless it is known, which takes minutes; raises `ToolError`."""
     tools = {name: one for name, one in versions().items() if "yosys" in name}
-    designs = [list(map(str, one)) for one in CALIBRATED]
+    # The map is of quantities as they are estimated: of other estimates another one is measured.
+    designs = [[*map(str, one), *_quantities(_calibrated(one)).values()] for one in CALIBRATED]
     key = digest_of([FORMAT, "cell map", designs, cells.library.text, tools])
     file = cache_room("synthesis") / f"{key}.json"
 
@@ -120,17 +121,29 @@ def _measured(cells: Cells) -> list[Measured]:
     return found
 
 
-def _mapped(design: Calibration, cells: Cells) -> Measured:
-    """One of them."""
+def _calibrated(design: Calibration) -> HwcParameters | ClusterParameters:
+    """What is mapped of a design: an HWC, or a cluster without its HWCs."""
     m, c, buffers, ports, cluster = design
     keys = hardware_keys(m, c, buffers, ports, cluster or ANY_CLUSTER, scaled=True)
     hardware = read_hardware_data(keys, "calibration")
     hwc = hwc_of(hardware)
-    if cluster is None:
-        made = mapped_hwc(hwc, cells)
-        return hwc_terms(hwc), made.whole.um2, None if made.critical is None else 1e3 / made.critical.ns
-    parameters = cluster_of(hardware, hwc)
-    return around_terms(parameters), mapped_around(parameters, cells).whole.um2, None
+    return hwc if cluster is None else cluster_of(hardware, hwc)
+
+
+def _quantities(parameters: HwcParameters | ClusterParameters) -> CellTerms:
+    """What is estimated of it."""
+    return hwc_terms(parameters) if isinstance(parameters, HwcParameters) else around_terms(parameters)
+
+
+def _mapped(design: Calibration, cells: Cells) -> Measured:
+    """One of them."""
+    parameters = _calibrated(design)
+    if isinstance(parameters, HwcParameters):
+        made = mapped_hwc(parameters, cells)
+        clock = None if made.critical is None else 1e3 / made.critical.ns
+    else:
+        made, clock = mapped_around(parameters, cells), None
+    return _quantities(parameters), made.whole.um2, clock
 
 
 def _fitted(measured: list[Measured]) -> dict[str, object]:

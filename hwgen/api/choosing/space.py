@@ -155,16 +155,16 @@ class Space:
         windows = WINDOWS if self.depthwise else (False,)
         axi_bits = (0,) if self.alone else AXI_BITS
         for place in product(LANES, *around, BUFFERS, PORTS, axi_bits, windows, (REQUANTISERS,)):
-            yield from self._made(Place(*place))
+            yield from self.at(Place(*place))
 
     def near(self, one: Candidate) -> Iterator[Candidate]:
         """Those that are a step from it along one axis."""
         assert isinstance(one.place, Place)
         for place in one.place.steps():
             if (self.depthwise or not place.window) and (self.scaled or place.requantisers == REQUANTISERS):
-                yield from (made for made in self._made(place) if made.hardware != one.hardware)
+                yield from (made for made in self.at(place) if made.hardware != one.hardware)
 
-    def _made(self, place: Place) -> Iterator[Candidate]:
+    def at(self, place: Place) -> Iterator[Candidate]:
         """The candidate of a place, if it can be built."""
         m, c = place.lanes
         if m * c * place.hwcs > MOST_MULTIPLIERS:

@@ -9,7 +9,7 @@ that were synthesised, and none is below 0: what has more of everything is never
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -72,10 +72,6 @@ def clock_terms(p: HwcParameters) -> Terms:
 
 COEFFICIENTS = Path(__file__).with_name("coefficients.json")
 NOTHING: Mapping[str, float] = {}
-WINDOW_GROUP_LUTS, WINDOW_LANE_LUTS = 6.3, 2.3
-"""LUT4 of a window for columns, for each lane along c: for each group at once, of which there are at most as many as
-lanes along m or c, and for each lane along m. No design with one is among those fitted to; these are of eight HWCs of
-8 to 256 lanes with one and without, whose difference they miss by less than 1 % of the HWC."""
 LUTS_OF_A_MEMORY = 6
 """LUT4 whose place a memory of 16 words of 4 bits takes."""
 
@@ -147,13 +143,7 @@ def estimated_area(
 @lru_cache(maxsize=1 << 12)
 def estimated_hwc(parameters: HwcParameters) -> EstimatedArea:
     """The area and clock of one HWC."""
-    found = _estimated(hwc_structure(parameters), _clock(parameters))
-    return replace(found, lut4=found.lut4 + _window(parameters.lanes)) if parameters.column_window else found
-
-
-def _window(lanes: Lanes) -> int:
-    """LUT4 of a window for columns."""
-    return round(lanes.c * (WINDOW_GROUP_LUTS * min(lanes.m, lanes.c) + WINDOW_LANE_LUTS * lanes.m))
+    return _estimated(hwc_structure(parameters), _clock(parameters))
 
 
 def estimated_cluster(parameters: ClusterParameters) -> EstimatedArea:

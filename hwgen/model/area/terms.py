@@ -19,7 +19,9 @@ from hwgen.arch.registers.hwc import PLACES, same_outside, setting_widths
 from hwgen.arch.vector.shape import VectorShape
 
 __all__ = [
+    "GIVEN",
     "QUANTITIES",
+    "REGISTERS",
     "MemoryCells",
     "Structure",
     "Terms",
@@ -121,6 +123,16 @@ def synchronous(words: int, bits: int, *, parts: int = 1, transparent: bool = Fa
     return MemoryCells(block_rams=blocks, size=words * bits)
 
 
+BYTE_BITS = 8
+GIVEN: Mapping[tuple[str, str, str], float] = {
+    ("datapath", "carries", "luts"): 1.0,
+    ("datapath", "window", "luts"): 1.0,
+}
+"""Coefficients that are known, by block, term and quantity."""
+REGISTERS = frozenset(
+    {"adders", "products", "products, no tree", "spread", "stages", "window columns", "lines: stored", "banks"}
+)
+"""Terms of flip-flops alone: the LUT4 of what is in these are other terms'."""
 SCALE_BITS = 23
 """Bits of a multiplier, a shift and a way of rounding, in the second word of a channel's record."""
 
@@ -222,8 +234,9 @@ def _memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
         found |= {
             "wide words": (1, asynchronous(max(2, rows), 9 * p.ports.output_bytes)),
             "wide answers": (1, asynchronous(p.in_flight + 2, p.ports.O)),
-            "wide entries": (1, asynchronous(p.in_flight + 2, 2 * sub)),
         }
+        if (p.in_flight + 2) * 2 * sub > LUT_WORDS:  # of fewer bits Yosys makes flip-flops
+            found["wide entries"] = 1, asynchronous(p.in_flight + 2, 2 * sub)
     return found
 
 
@@ -242,13 +255,15 @@ def _banks(name: str, copies: int, banks: int, depth: int, *, held: bool) -> dic
 
 
 def _dsps(p: HwcParameters) -> int:
-    """Multipliers: those of the lanes, of addresses, of sizes of tiles, of steps of a vector, and of scales."""
+    """Multipliers: those of the lanes, of addresses, of sizes of tiles, of steps of a vector, of scales, and thirds
+    of a column in a word of more than four bytes."""
     lanes = p.lanes
     steps = (lanes.y > 1 and lanes.m > 1) + (lanes.x > 1 and lanes.m * lanes.y > 1)
     loads = 2 + (lanes.m > 1 and lanes.y > 1) + (lanes.x > 1)
     addresses = 2 + 2 + p.loads_sums * loads
     sizes = 0 if p.weight_lines else len(WEIGHT_DIMS) - 1
-    return lanes.product + addresses + sizes + steps + 2 * p.requantisers * p.scaled
+    thirds = (p.ports.input_bytes > WORD_BYTES) + (p.ports.input_bytes > 2 * WORD_BYTES)
+    return lanes.product + addresses + sizes + steps + 2 * p.requantisers * p.scaled + thirds
 
 
 def _nest(p: HwcParameters, order: Iterable[int], name: str = "nest") -> dict[str, float]:
@@ -277,15 +292,24 @@ def _control(p: HwcParameters) -> Terms:
 
 def _datapath(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> Terms:
     lanes, output = p.lanes, memories["O"][1]
-    across, channels = lanes.y * lanes.x, lanes.c > 1
+    across, channels, copies = lanes.y * lanes.x, lanes.c > 1, lanes.y * lanes.c
+    pads = not p.pads_before and (p.scaled or p.column_window or not channels)
+    # Operands of many multipliers have a register of their own, and what chooses them is the datapath's.
+    apart = spreads(lanes) * copies
     return {
         "1": 1,
+        "carries": _carries(p),
         "sums": lanes.sums,
         "sums loaded": lanes.sums * p.loads_sums,
         "adders": (lanes.c - 1) * lanes.sums,
         "products": lanes.product,
         "products, no tree": lanes.product * (not channels),
-        "pixels": across * lanes.c * (not channels or p.scaled),
+        "pixels": copies * lanes.x * pads,
+        "counts": channels * lanes.c,
+        "read apart": apart * _choice(p.input_banks, p.input_reads),
+        "window": p.column_window * BYTE_BITS * lanes.c * min(lanes.m, lanes.c),
+        "window lanes": p.column_window * lanes.c,
+        "window columns": p.column_window * lanes.c * (lanes.c - 1),
         "spread": (lanes.m * lanes.c + across * lanes.c) * spreads(lanes),
         "rows": lanes.y * p.position_bits,
         "columns": lanes.x * p.position_bits,
@@ -293,10 +317,29 @@ def _datapath(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]])
         "wide sums": lanes.sums * p.wide_halves,
         "wide pairs": lanes.product * p.byte_planes,
         "stages": (lanes.c.bit_length() - 1 + spreads(lanes)),
-        "memory: chosen": output.chosen,
         "memory: held": output.held,
-        "memory: in LUTs": lanes.sums * (output.block_rams == 0),
     }
+
+
+def _carries(p: HwcParameters) -> int:
+    """LUT4 of adders with their carries, two for each pair of bits: those that sum products along c, in pairs, each
+    level a bit wider than the one before, and one of 32 bits for each sum."""
+    found, width, values = WORD_BITS, 2 * BYTE_BITS, p.lanes.c
+    while values > 1:
+        values //= 2
+        found += values * 2 * -(-min(WORD_BITS, width) // 2)
+        width += 1
+    return found * p.lanes.sums
+
+
+def _choice(banks: int, reads: int) -> int:
+    """LUT4 that choose consecutive bytes out of banks: half as many for a bit as there are banks for one byte."""
+    return BYTE_BITS * (banks // 2 if reads == 1 else _turned(banks, reads))
+
+
+def _turned(banks: int, reads: int) -> int:
+    """Bytes that are turned by each bit of the first one's bank until ``reads`` of them are in order."""
+    return sum(min(banks, reads + (1 << bit) - 1) for bit in range(bits(banks)))
 
 
 def _fill(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> Terms:
@@ -304,7 +347,6 @@ def _fill(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> 
     copies, banks, word = lanes.y * lanes.c, p.input_banks, p.ports.input_bytes
     select = bits(banks)
     late = select if spreads(lanes) else int(p.input_reads > 1)
-    stages = sum(min(banks, p.input_reads + (1 << bit) - 1) for bit in range(select))
     line = max(1, (p.input_depth - 1).bit_length())
     held = one.block_rams == 0 or not (p.block_ram or spreads(lanes))
     return {
@@ -315,7 +357,7 @@ def _fill(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -> 
         "write lines": banks * line * (1 + p.byte_planes),
         "read lines": lanes.y * banks * line,
         "copies": copies,
-        "rotated": copies * 8 * stages,
+        "rotated": 0 if spreads(lanes) else copies * _choice(banks, p.input_reads),
         "read": copies * 8 * p.input_reads,
         "memory: chosen": copies * banks * one.chosen,
         "memory: rows": copies * banks * one.rows,
@@ -364,15 +406,15 @@ def _weight(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -
         order += [j for j in range(p.weight_marker + 1, len(p.loops)) if p.loops[j] in WEIGHT_DIMS]
         return {
             **found, "lines: 1": 1, **_nest(p, order), "lines: stored": p.weight_lines.stored,
+            "lines: parts": p.weight_lines.stored // p.weight_lines.word,
             "lines: wide": p.wide * word,
         }  # fmt: skip
     banks = p.weight_banks
-    select = (banks - 1).bit_length()
     return {
         **found,
         "dense: 1": 1,
         **_nest(p, order),
-        "dense: rotated": 8 * sum(min(banks, p.weight_reads + (1 << bit) - 1) for bit in range(select)),
+        "dense: rotated": BYTE_BITS * _turned(banks, p.weight_reads),
         "dense: read": 8 * p.weight_reads,
         "dense: lines": banks * max(1, (p.weight_bytes // banks - 1).bit_length()),
         "dense: sizes": p.weight_bytes.bit_length() * p.position_bits,
@@ -394,6 +436,9 @@ def _output(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]]) -
         "held": held,
         "held, loaded": held * p.loads_sums,
         "chosen": vector.product,
+        "sums": p.lanes.sums,
+        "sums, of block RAM": p.lanes.sums * (memories["O"][1].block_rams > 0),
+        "sums chosen": memories["O"][1].chosen,
         "log of lanes": log2(vector.product),
         "outputs in a cycle": p.requantisers,
         "scaled": p.scaled,

@@ -1,5 +1,6 @@
 """``hwgen choose --mm2``, ``--clock-of``: the map of a library from designs that are stubs, budgets, refusals."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,10 @@ def test_a_library_is_measured_once(library: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cells, "_measured", None)
     assert measured_map(read_cells([library])) == found
     assert "each of which is off by at most" in found.summary()
+    # Of other estimates another map is measured.
+    monkeypatch.setattr(cells, "hwc_terms", lambda parameters: replace(hwc_terms(parameters), luts=1.0))
+    with pytest.raises(TypeError):
+        measured_map(read_cells([library]))
 
 
 def test_area_of_a_cluster(library: Path, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_steps_end_at_what_a_network_needs_and_hardware_may_have(one: Candidate)
         assert any(hardware.requantisers != 4 for hardware in near) == ("scaled" not in options)
     assert isinstance(one.place, Place)
     most = one.place._replace(lanes=(16, 16), hwcs=2)
-    (widest,) = Space(BOUND)._made(most)
+    (widest,) = Space(BOUND).at(most)
     assert all(near.hardware.shape.product <= space.MOST_MULTIPLIERS for near in Space(BOUND).near(widest))
 
 
