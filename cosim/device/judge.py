@@ -268,13 +268,17 @@ def different_elements(
     axes: str = "m, y, x",
     there: NDArray[np.bool_] | None = None,
 ) -> list[str]:
-    """Whether an output is not the reference's; ``there``: which of its elements were written at all."""
+    """Whether an output is not the reference's; ``there``: which of its elements were written at all.
+
+    ``axes`` : of one image, after those of a batch.
+    """
     different = output != reference
     wrong = np.argwhere(different if there is None else different | ~there)
     if not len(wrong):
         return []
     first = tuple(wrong[0].tolist())
     got = "nothing" if there is not None and not there[first] else output[first]
+    axes = axes if len(first) == len(axes.split(", ")) else f"n, {axes}"
     where = f"the first at [{axes}] = {list(first)}: got {got}, expected {reference[first]}"
     return [f"{name}: {len(wrong)} elements are wrong, {where}"]
 

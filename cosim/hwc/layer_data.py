@@ -34,7 +34,7 @@ class LayerData:
 
     Members
     -------
-    inputs : int8 or int16 [C, H, W].
+    inputs : int8 or int16 [C, H, W]; of a batch of several images [N, C, H, W].
     weights : int8 or int16 [M, C/groups, R, S].
     bias : int32 [M].
     """
@@ -56,8 +56,7 @@ def random_data(layer: Layer, rng: np.random.Generator, bits: int = 8) -> LayerD
     """
     layer = layer.of_network
     dtype, most = element_type(bits), 1 << (bits - 1)
-    shape: tuple[int, ...] = (layer.input_channels, layer.input_height, layer.input_width)
-    inputs = rng.integers(-most, most, shape, dtype=dtype)
+    inputs = rng.integers(-most, most, layer.input_shape, dtype=dtype)
     shape = (layer.output_channels, layer.channels_per_group, *layer.kernel)
     weights = rng.integers(-most, most, shape, dtype=dtype)
     for array in (inputs, weights):
@@ -124,6 +123,6 @@ def requantisation_for(schedule: Schedule, seed: int, stream: int) -> Requantisa
 def expected_output(
     layer: Layer, data: LayerData, requantisation: Requantisation | None = None
 ) -> NDArray[np.signedinteger]:
-    """The output [M, E, F] of the network's layer, from the integer reference; its elements are as wide as the
-    inputs'."""
+    """The output [M, E, F] of the network's layer, of a batch [N, M, E, F], from the integer reference; its elements
+    are as wide as the inputs'."""
     return layer_output(layer.of_network, data.inputs, data.weights, data.bias, requantisation)

@@ -45,13 +45,15 @@ def network_weights(layer: Layer, weights: Elements) -> Elements:
 
 
 def run_inputs(layer: Layer, inputs: Elements, zero: int = 0) -> Elements:
-    """The input [C, H, W] of the layer that is run; ``inputs`` is the network's.
+    """The input [C, H, W] of the layer that is run, of a batch [N, C, H, W]; ``inputs`` is the network's.
 
     Where taps are channels it is laid out: of each channel of the network a copy for each tap. ``zero`` : the zero
     point, which padding reads as.
     """
     if layer.form.taps_as_channels is None:
         return inputs
+    if layer.batch > 1:
+        return np.stack([run_inputs(layer.of_images(1), one, zero) for one in inputs])
     shape = (layer.input_channels, layer.input_height, layer.input_width)
     found = np.full(shape, zero, inputs.dtype)
     for channels, there, here in _copies(layer):

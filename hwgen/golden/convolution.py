@@ -62,7 +62,14 @@ def layer_output(
     bias: NDArray[np.int32],
     requantisation: Requantisation | None = None,
 ) -> NDArray[np.signedinteger]:
-    """The output [M, E, F] of one layer; its elements are as wide as the inputs'. ``requantisation``: the layer's."""
+    """The output [M, E, F] of one layer; its elements are as wide as the inputs'. ``requantisation``: the layer's.
+
+    Of a batch of several images, inputs [N, C, H, W] give [N, M, E, F].
+    """
+    if layer.batch > 1:
+        _check("inputs", inputs, layer.input_shape)
+        one = layer.of_images(1)
+        return np.stack([layer_output(one, image, weights, bias, requantisation) for image in inputs])
     requantisation = requantisation or layer.requantisation_at(_bits(inputs))
     sums = convolve(layer, inputs, weights, requantisation.product_shift, requantisation.zero_in)
     return requantise(sums, bias, requantisation, bits=_bits(inputs))

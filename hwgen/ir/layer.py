@@ -350,6 +350,25 @@ class Layer(Shape):
             product *= extent
         return product
 
+    def of_images(self, batch: int) -> "Layer":
+        """The same layer for a batch of this many images."""
+        if batch == self.batch:
+            return self
+        return self.of_network.model_copy(update={"batch": batch}).in_form(self.form)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Sizes of the input [C, H, W]; of a batch of several images [N, C, H, W]."""
+        return self._shape(self.input_channels, self.input_height, self.input_width)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Sizes of the output [M, E, F]; of a batch of several images [N, M, E, F]."""
+        return self._shape(self.output_channels, self.output_height, self.output_width)
+
+    def _shape(self, *one_image: int) -> tuple[int, ...]:
+        return one_image if self.batch == 1 else (self.batch, *one_image)
+
     @property
     def input_elements(self) -> int:
         """Elements of the input feature maps of all images."""

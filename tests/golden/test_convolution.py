@@ -124,6 +124,15 @@ def test_what_float64_cannot_sum_is_refused() -> None:
         convolve(layer, lowest, lowest[None])
 
 
+def test_images_of_a_batch_are_computed_one_by_one() -> None:
+    layer = row(2).model_copy(update={"batch": 2})
+    inputs, weights = np.array([[[[1]], [[2]]], [[[3]], [[4]]]], np.int8), np.array([[[[10]], [[1]]]], np.int8)
+    bias, form = np.array([5], np.int32), Requantisation()
+    assert layer_output(layer, inputs, weights, bias, form).tolist() == [[[[17]]], [[[39]]]]
+    with pytest.raises(ValueError, match=r"inputs: expected signed integers of shape \(2, 2, 1, 1\)"):
+        layer_output(layer, inputs[0], weights, bias, form)
+
+
 def test_wrong_operands_are_refused() -> None:
     layer = row(2)
     good = np.zeros((2, 1, 1), np.int8)

@@ -5,12 +5,12 @@ from dataclasses import replace
 from random import Random
 
 from hwgen.ir.lanes import OUTPUT_LANE_DIMS
-from hwgen.ir.layer import Dim
+from hwgen.ir.layer import IMAGE, Dim
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from tests.random.nests import random_bits, random_layer, random_schedule
 
-__all__ = ["cluster_cases", "random_cluster_nest"]
+__all__ = ["cluster_cases", "random_cluster_nest", "with_images"]
 
 
 def random_cluster_nest(rng: Random, schedule: Schedule) -> Schedule:
@@ -39,6 +39,25 @@ def random_cluster_nest(rng: Random, schedule: Schedule) -> Schedule:
     return schedule.model_copy(update={"nest": tuple(nest)})
 
 
+def with_images(rng: Random, schedule: Schedule) -> Schedule:
+    """The nest of a cluster for a batch: one or two loops over images, anywhere outside of what an HWC runs."""
+    batch = rng.randint(2, 5)
+    steps = [rng.randint(1, batch), 1] if rng.random() < 0.4 else [1]
+    nest, last = (
+        list(schedule.nest),
+        max([index for index, loop in enumerate(schedule.loops) if loop.over], default=-1),
+    )
+    most, loops = len(nest) - 1, -1
+    for index, item in enumerate(nest):
+        loops += isinstance(item, Loop)
+        if (isinstance(item, Marker) and not item.level.shared) or (isinstance(item, Loop) and loops == last):
+            most = min(most, index)
+    places = sorted(rng.randint(0, most) for _ in steps)
+    for place, step in sorted(zip(places, steps, strict=True), reverse=True, key=lambda one: (one[0], -one[1])):
+        nest.insert(place, Loop(IMAGE, step))
+    return schedule.model_copy(update={"layer": schedule.layer.of_images(batch), "nest": tuple(nest)})
+
+
 def _spread(rng: Random, loops: list[Loop]) -> set[int]:
     """One loop over m or y, or one over each of them; the first loop of all is none of two."""
     chosen = set()
@@ -50,11 +69,17 @@ def _spread(rng: Random, loops: list[Loop]) -> set[int]:
 
 
 def cluster_cases(
-    seed: int, number: int, *, most_macs: int = 1500, lane_dims: tuple[Dim, ...] = OUTPUT_LANE_DIMS
+    seed: int,
+    number: int,
+    *,
+    most_macs: int = 1500,
+    lane_dims: tuple[Dim, ...] = OUTPUT_LANE_DIMS,
+    images: bool = False,
 ) -> Iterator[tuple[Schedule, int]]:
-    """A fixed sequence of random nests, each with a number of HWCs."""
+    """A fixed sequence of random nests, each with a number of HWCs; ``images``: all of batches."""
     rng = Random(seed)
     for _ in range(number):
         layer = random_layer(rng, most_macs=most_macs)
         schedule = random_schedule(rng, layer, lane_dims=lane_dims, bits=random_bits(rng))
-        yield random_cluster_nest(rng, schedule), rng.choice((1, 2, 3, 4))
+        nest, hwcs = random_cluster_nest(rng, schedule), rng.choice((1, 2, 3, 4))
+        yield (with_images(rng, nest) if images else nest), hwcs

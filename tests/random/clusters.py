@@ -12,6 +12,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
+from tests.random.cluster_nests import with_images
 from tests.random.layers import if_it_runs, in_random_form, in_window, random_depthwise, random_layer
 from tests.random.nests import with_biases
 
@@ -22,11 +23,11 @@ SLICINGS: tuple[tuple[Dim, ...], ...] = ((), ("y",), ("m",), ("m", "y"), ("y", "
 
 
 def cluster_schedules(
-    hardware: Hardware, rng: Random, count: int, *, most_macs: int = 20000, forms: bool = True
+    hardware: Hardware, rng: Random, count: int, *, most_macs: int = 20000, forms: bool = True, images: bool = False
 ) -> list[Schedule]:
     """So many random schedules that the cluster runs, each requantised at random; every slicing in turn.
 
-    ``forms`` : some of them are of layers in another form.
+    ``forms`` : some of them are of layers in another form. ``images`` : all are of batches.
     """
     found: list[Schedule] = []
     for _ in range(1000 * count):
@@ -37,6 +38,8 @@ def cluster_schedules(
         else:
             schedule = draw(rng, random_layer(rng, f"random_{len(found)}", most_macs))
             schedule = in_random_form(schedule, draw) if schedule and forms else schedule
+        if schedule is not None and images:
+            schedule = if_it_runs(with_images(rng, schedule), lambda found: compile_cluster(found, hardware))
         if schedule is not None:
             rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
             found.append(randomly_requantised(schedule, rng_of_its_own))

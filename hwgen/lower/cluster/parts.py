@@ -15,7 +15,7 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.transfers import Side, descriptors_of, joined, planar_blocks
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement
-from hwgen.model.cluster.tile_order import Spans
+from hwgen.model.cluster.tile_order import TILE_DIMS, Spans
 from hwgen.model.dram.counts import DramLayout, DramRegion
 
 __all__ = ["Parts", "Phase", "interleaved", "with_tokens"]
@@ -79,7 +79,7 @@ def interleaved(sequences: Iterable[Sequence[Item]]) -> Iterator[Item]:
 
 # --- parts ---
 
-M, C, Y, X, K, L = range(len(DIMS))
+M, C, Y, X, K, L, _ = range(len(TILE_DIMS))
 
 
 class Parts:
@@ -184,7 +184,8 @@ class Parts:
     def _of_output(
         self, tag: OperandTag, region: DramRegion, element: int, stay: Stay, origin: int
     ) -> list[Descriptor]:
-        axes = ((stay.ranges[M],), (stay.ranges[Y],), _bytes((stay.ranges[X],), element))
+        channels, rows, columns = stay.touch
+        axes = (channels, rows, _bytes(columns, element))
         layer, ring = self._layer, self._placement.O
         row = element * layer.output_width
         blocks = planar_blocks(axes, (row * self._layout.output_rows, row, 1), (ring.plane, ring.pitch, 1))

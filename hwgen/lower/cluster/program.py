@@ -27,7 +27,6 @@ from hwgen.arch.weights import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import WIDE
-from hwgen.ir.layer import DIMS
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.lower.cluster.configuration import Configuration
@@ -39,12 +38,12 @@ from hwgen.lower.hwc.program import requantiser_values
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place_in
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
+from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.cluster.whole_maps import held_whole, require_whole
 from hwgen.model.dram.counts import DramLayout, dram_layout
 
 __all__ = ["ClusterProgram", "compile_cluster"]
 
-M, C, Y, X, K, L = range(len(DIMS))
 Words = NDArray[np.uint32]
 Beside = Callable[[list[list[Phase]], list[int]], list[list[Phase]]]
 
@@ -122,7 +121,8 @@ class ClusterProgram:
     def image(
         self, inputs: NDArray[np.signedinteger], weights: NDArray[np.signedinteger], bias: NDArray[np.int32]
     ) -> Words:
-        """The DRAM before the run, as 32-bit words from address 0; operands are those of the network's layer."""
+        """The DRAM before the run, as 32-bit words from address 0; operands are those of the network's layer, inputs
+        [N, C, H, W] of a batch of several images."""
         inputs = run_inputs(self.schedule.layer, inputs, self.requantisation.zero_in)
         weights = run_weights(self.schedule.layer, weights)
         memory = np.zeros(-(-self.dram_size // WORD_BYTES) * WORD_BYTES, np.uint8)
@@ -141,12 +141,10 @@ class ClusterProgram:
         return memory.view("<u4")
 
     def output(self, words: Words) -> NDArray[np.signedinteger]:
-        """The output [M, E, F] in the DRAM after the run."""
+        """The output [M, E, F] in the DRAM after the run, of a batch of several images [N, M, E, F]."""
         layer, region = self.schedule.layer, self.layout.output
         content = np.ascontiguousarray(words).view(np.int8)[region.base : region.base + region.size]
-        return content.view(element_type(self.schedule.bits.O)).reshape(
-            layer.output_channels, layer.output_height, layer.output_width
-        )
+        return content.view(element_type(self.schedule.bits.O)).reshape(layer.output_shape)
 
 
 def compile_cluster(
@@ -291,18 +289,17 @@ class _Writer:
                 if phase is not None and before.first > 0:
                     phase.after.append(waves[before.first - 1][-1])
         outputs = self._placement.O.stays
-        seen: dict[tuple[tuple[int, int], ...], int] = {}
+        seen: dict[tuple[Spans, ...], int] = {}
         for number, stay in enumerate(outputs):
             if stay.last not in parts.stores:  # it stays
                 continue
             parts.stores[stay.last].after.append(waves[stay.last][-1])
             if number >= 2:
                 waves[stay.first][0].after.append(parts.stores[outputs[number - 2].last])
-            place = (stay.ranges[M], stay.ranges[Y], stay.ranges[X])
             if stay.first in parts.resumes:
-                needed = max(number - 2, seen[place])
+                needed = max(number - 2, seen[stay.touch])
                 parts.resumes[stay.first].after.append(parts.stores[outputs[needed].last])
-            seen[place] = number
+            seen[stay.touch] = number
 
     # --- work of the HWCs ---
 

@@ -11,19 +11,20 @@ from hwgen.arch.weights import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import WIDE
-from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
+from hwgen.ir.layer import WEIGHT_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers, check_group_distance
+from hwgen.model.cluster.levels import run_depth
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement
-from hwgen.model.cluster.tile_order import Range, Ranges, input_lines
+from hwgen.model.cluster.tile_order import TILE_DIMS, Range, Ranges, input_lines
 from hwgen.model.nest.biases import bias_depth
 
 __all__ = ["Slice", "TileCommands"]
 
-M, C, Y, X, K, L = range(len(DIMS))
+M, C, Y, X, K, L, N = range(len(TILE_DIMS))
 WEIGHTS = (M, C, K, L)
 NOWHERE = Placement(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
@@ -80,10 +81,9 @@ class TileCommands:
     ) -> None:
         self.schedule, self.placement, self._settings = schedule, placement, settings
         self._layer, self._hwcs = schedule.layer, hwcs
-        self._reduction = [(dim, schedule.layer.extents[DIMS[dim]]) for dim in (C, K, L)]
+        self._reduction = [(dim, schedule.layer.extents[TILE_DIMS[dim]]) for dim in (C, K, L)]
         depth = placement.walk.depth
-        over = [j for j, loop in enumerate(schedule.loops) if loop.over]
-        self._between = schedule.loops[depth : max([depth, *(j + 1 for j in over)])]
+        self._between = schedule.loops[depth : run_depth(schedule)]
         self._local = _below(schedule, depth + len(self._between))
         # All slices keep biases at the same place, small ones too.
         run = depth + len(self._between)
@@ -155,7 +155,7 @@ class TileCommands:
             if not loops:
                 yield Slice(ranges, number % self._hwcs)
                 return
-            loop, dim = loops[0], DIMS.index(loops[0].dim)
+            loop, dim = loops[0], TILE_DIMS.index(loops[0].dim)
             low, high = ranges[dim]
             iterations = range(low, high, loop.step)
             for i, start in enumerate(iterations):
@@ -171,7 +171,8 @@ class TileCommands:
     # --- small layers ---
 
     def _shape(self, ranges: Ranges) -> tuple[Layer, _Corner]:
-        """The small layer of a slice, and the start of its input."""
+        """The small layer of a slice, and the start of its input: those of its image, whichever it is."""
+        ranges = (*ranges[:N], (0, 1))
         found = self._shapes.get(ranges)
         if found is None:
             found = self._shapes[ranges] = self._shape_of(ranges)
@@ -198,7 +199,7 @@ class TileCommands:
             input_lines(outputs, taps, layer.stride[axis], layer.padding[axis], extent)
             for axis, (outputs, taps, extent) in enumerate(axes)
         )
-        sizes = [end - begin for begin, end in ranges]
+        sizes = [end - begin for begin, end in ranges[:N]]
         key = (groups, *sizes, *rows.shape, *columns.shape)
         small = self._layers.get(key)
         if small is None:
@@ -288,11 +289,9 @@ class TileCommands:
         stay = self._stay("I", tile)
         if not corner.touches:
             return {"input_base": ring.start}
-        group, held = ranges[M][0] // layer.outputs_per_group, 0
-        channel = group * layer.channels_per_group + ranges[C][0]
-        for start, stop in stay.touch[0]:
-            held += min(max(channel - start, 0), stop - start)
-        plane = stay.origin + held * ring.plane
+        group = ranges[M][0] // layer.outputs_per_group
+        channel = ranges[N][0] * layer.input_channels + group * layer.channels_per_group + ranges[C][0]
+        plane = stay.origin + stay.channels_before(channel) * ring.plane
         address = plane + corner.row * ring.pitch + ring.element * corner.column
         # The first address that is fetched must be inside the ring, so that addresses wrap at most once.
         rows, columns = (
@@ -330,7 +329,8 @@ class TileCommands:
         ring = self.placement.O
         stay = self._stay("O", tile)
         column = stay.ranges[X][0]
-        channels, rows = ranges[M][0] - stay.ranges[M][0], ranges[Y][0] - stay.ranges[Y][0]
+        channels = stay.channels_before(ranges[N][0] * self._layer.output_channels + ranges[M][0])
+        rows = ranges[Y][0] - stay.ranges[Y][0]
         row = stay.low + channels * ring.plane + rows * ring.pitch
         size = self.schedule.bits.O // 8
         first = row + size * column % self.schedule.ports.map_bytes

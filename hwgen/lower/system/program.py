@@ -92,6 +92,8 @@ def compile_system(
     cluster = (hardware and hardware.cluster) or Cluster()
     schedule = normalised(schedule, cluster.hwcs)
     layer, bits = schedule.layer, schedule.bits
+    if layer.batch > 1:
+        raise InputError(f"{layer.name}: batch: expected 1 on several clusters, got {layer.batch}")
     if schedule.requantisation == "scaled":
         raise InputError(f"{layer.name}: requantisation: expected shift on several clusters, got scaled")
     if cluster.vector:

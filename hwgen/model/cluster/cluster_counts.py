@@ -20,7 +20,7 @@ from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights import PackedWeights
 from hwgen.ir.counts import Access, Counts, Key, Operand
 from hwgen.ir.lanes import NARROW_PORTS
-from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
+from hwgen.ir.layer import IMAGE, OUTPUT_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import normalised, run_depth
@@ -206,7 +206,7 @@ def _need(schedule: Schedule, iterations: Iterations, array: ArrayName) -> int:
         case "W":
             size, shared = _volumes(iterations, WEIGHT_DIMS)
         case "O":
-            size, shared = _volumes(iterations, OUTPUT_DIMS)
+            size, shared = _volumes(iterations, (*OUTPUT_DIMS, IMAGE))
     if schedule.in_halves(array):
         return 2 * int(size.max())
     return int(max(size.max(), (size[1:] + size[:-1] - shared).max(initial=0)))
@@ -227,6 +227,8 @@ def _inputs(schedule: Schedule, iterations: Iterations) -> tuple[Ints, Ints]:
     layer, (low_m, high_m), (low_c, high_c) = schedule.layer, iterations.along("m"), iterations.along("c")
     first, beyond = low_m // layer.outputs_per_group, (high_m - 1) // layer.outputs_per_group + 1
     size, shared = (beyond - first) * (high_c - low_c), _overlap(first, beyond) * _overlap(low_c, high_c)
+    images = iterations.along(IMAGE)
+    size, shared = size * (images[1] - images[0]), shared * _overlap(*images)
     for over_map, over_kernel, axis in AXES:
         stride, padding = layer.stride[axis], layer.padding[axis]
         image = (layer.input_height, layer.input_width)[axis]

@@ -2,13 +2,13 @@
 
 The rules are those of `hwgen.model.cluster.placement`, which lists every tile. Here each tile is three ranges: of
 channels, rows and columns. Tiles of several ranges along an axis (some kernel taps of a larger stride, some channels
-of several groups) are left to the list, and so are halves.
+of several groups or images) are left to the list, and so are halves.
 """
 
 import numpy as np
 
 from hwgen.arch.layout import LEAST_RING
-from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.layer import DIMS, IMAGE, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
 from hwgen.model.compiled import njit
@@ -23,8 +23,9 @@ NOT_ONE_RANGE = -1
 
 
 def input_ring(schedule: Schedule) -> int | None:
-    """Bytes of the ring; None where a tile is not one range along each axis, none can be placed, or in halves."""
-    if schedule.in_halves("I"):
+    """Bytes of the ring; None where a tile is not one range along each axis, none can be placed, in halves, and with
+    loops over images."""
+    if schedule.in_halves("I") or any(loop.dim == IMAGE for loop in schedule.loops):
         return None
     marked = schedule.marked_loop("I", TCDM)
     assert marked is not None

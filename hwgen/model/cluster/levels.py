@@ -1,13 +1,13 @@
 """Nests of two memory levels spread over several HWCs: their rules, and the one-level nests that they contain.
 
-A tile is one iteration of the innermost loop with a `tcdm` marker: the work of the HWCs between two transfers.
+A tile is one iteration of the innermost loop with a `tcdm` marker: the work of the HWCs between two transfers. HWCs
+compute one image at a time: loops over the images of a batch are around what one HWC runs as one layer.
 """
 
 from hwgen.ir.document import InputError
-from hwgen.ir.layer import Dim
+from hwgen.ir.layer import IMAGE, Dim
 from hwgen.ir.level import LEVELS, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
-from hwgen.model.nest.one_level import require_one_image
 
 __all__ = ["is_for_cluster", "normalised", "over_loops", "run_depth", "spread_side_by_side", "tile_depth"]
 
@@ -24,8 +24,8 @@ def tile_depth(schedule: Schedule) -> int:
 
 def run_depth(schedule: Schedule) -> int:
     """Number of loops of a normalised nest around what one HWC runs as one layer: its share of a tile."""
-    over = over_loops(schedule)
-    return max([tile_depth(schedule), *(index + 1 for index in over)])
+    images = (index for index, loop in enumerate(schedule.loops) if loop.dim == IMAGE)
+    return max([tile_depth(schedule), *(index + 1 for index in (*over_loops(schedule), *images))])
 
 
 def over_loops(schedule: Schedule) -> tuple[int, ...]:
@@ -72,7 +72,6 @@ def _marked(schedule: Schedule, array: ArrayName) -> int:
 
 
 def _require(schedule: Schedule) -> None:
-    require_one_image(schedule)
     unknown = next(
         (item for item in schedule.nest if isinstance(item, Marker) and item.level.name not in LEVELS), None
     )
@@ -92,6 +91,22 @@ def _require(schedule: Schedule) -> None:
             raise InputError(f"schedule: over: expected spread loops below all tcdm markers, {array}'s is inside")
         if over and local is not None and local <= over[-1]:
             raise InputError(f"schedule: over: expected spread loops above all local markers, {array}'s is outside")
+    _require_images_outside(schedule)
+
+
+def _require_images_outside(schedule: Schedule) -> None:
+    """Refuse loops over images inside of what an HWC runs as one layer."""
+    images = [index for index, loop in enumerate(schedule.loops) if loop.dim == IMAGE]
+    if not images:
+        return
+    inside = f"schedule: {IMAGE}: expected the loops over images"
+    over = over_loops(schedule)
+    if over and over[-1] < images[-1]:
+        raise InputError(f"{inside} outside of the spread ones: a wave of slices is of one image")
+    for array in ARRAYS:
+        local = schedule.marked_loop(array)
+        if local is not None and local <= images[-1]:
+            raise InputError(f"{inside} above all local markers, {array}'s is outside: HWCs run one image at a time")
 
 
 def _go_inward(schedule: Schedule, array: ArrayName) -> bool:

@@ -18,11 +18,11 @@ from hwgen.arch.layout import LEAST_RING, aligned
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights import PackedWeights
 from hwgen.ir.document import InputError
-from hwgen.ir.layer import DIMS, REDUCTION_DIMS
+from hwgen.ir.layer import REDUCTION_DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
-from hwgen.model.cluster.tile_order import Iteration, Ranges, Spans, TileWalk, touched, without
+from hwgen.model.cluster.tile_order import TILE_DIMS, Iteration, Ranges, Spans, TileWalk, touched, without
 
 __all__ = [
     "LEAST_HALF",
@@ -40,7 +40,7 @@ LEAST_HALF = LEAST_RING // 2
 """Bytes of a half, at least."""
 Range = tuple[int, int]
 
-M, C, Y, X, K, L = range(len(DIMS))
+M, C, Y, X, K, L, N = range(len(TILE_DIMS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class Stay:
     -------
     first, last : the first and the last tile of the schedule that use it.
     ranges : the index ranges that these tiles cover together.
-    touch : what is resident, along each axis. I: channels, rows, columns; W: m, c, k, l; O: m, y, x.
+    touch : what is resident, along each axis. I: channels, rows, columns; W: m, c, k, l; O: m, y, x. Channels of I
+        and of O are counted over all images.
     new : what is fetched for it, along each axis; empty if nothing is. O: the partial sums that it resumes.
     origin : linear address of row 0, column 0 of the feature map in the first plane; of W's first byte.
     low, high : linear addresses of the first byte and after the last byte, in whole words.
@@ -65,6 +66,10 @@ class Stay:
     origin: int
     low: int
     high: int
+
+    def channels_before(self, channel: int) -> int:
+        """Resident channels of I, or of O, before one that is counted over all images."""
+        return sum(min(max(channel - start, 0), stop - start) for start, stop in self.touch[0])
 
 
 @dataclass(frozen=True)
@@ -264,7 +269,8 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool, spre
     touches = _touches(schedule, walk)
     if resident:  # whole, also where strides leave out its last lines
         layer = schedule.layer
-        whole = ((0, layer.input_channels),), ((0, layer.input_height),), ((0, layer.input_width),)
+        channels = layer.batch * layer.input_channels
+        whole = ((0, channels),), ((0, layer.input_height),), ((0, layer.input_width),)
         touches = [replace(at, touch=whole) for at in touches]
     rows, pitch, word, size = 0, 0, schedule.ports.map_bytes, schedule.bits.I // 8
     last: tuple[Spans, ...] = ()
@@ -348,17 +354,17 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int, resident: bool, spr
     """Partial sums have four bytes; outputs are written over the partial sums of their own row."""
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
     element, size = SUM_BYTES if spills else schedule.bits.O // 8, schedule.bits.O // 8
-    merged = list(_merged(schedule, walk, "O", (M, Y, X)))
+    merged = list(_merged(schedule, walk, "O", (M, Y, X, N)))
     rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
     pitch = max(OutputRow.of(at.ranges[X], spills, word, size).size for at in merged)
     plane, end, stays = channel_plane(rows, pitch, word, spread=spills or resident or spread), 0, []
     for at in merged:
-        touch = tuple((at.ranges[dim],) for dim in (M, Y, X))
-        (m, m_end), (y, y_end), (x, _) = (at.ranges[dim] for dim in (M, Y, X))
+        touch = touched(schedule.layer, "O", at.ranges)
+        (y, y_end), (x, _) = (at.ranges[dim] for dim in (Y, X))
         resumes = any(at.ranges[dim][0] for dim in (C, K, L))
         row = OutputRow.of(at.ranges[X], spills, word, size)
         corner = y * pitch + element * x - (row.partial if spills else row.output)
-        high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + row.size
+        high = end + (_total(touch[0]) - 1) * plane + (y_end - y - 1) * pitch + row.size
         new = touch if resumes else ()
         stays.append(Stay(at.first, at.last, at.ranges, touch, new, end - corner, end, high))
         end = high

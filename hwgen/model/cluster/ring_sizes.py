@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 from hwgen.arch.layout import LEAST_RING, aligned
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights import PackedWeights
-from hwgen.ir.layer import DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.input_ring import input_ring
 from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, channel_plane, place, spills_from_local
-from hwgen.model.cluster.tile_order import TileWalk
+from hwgen.model.cluster.tile_order import TILE_DIMS, TileWalk
 
 __all__ = ["bytes_needed"]
 
-M, C, Y, X, K, L = range(len(DIMS))
+M, C, Y, X, K, L, N = range(len(TILE_DIMS))
 
 
 def bytes_needed(schedule: Schedule, most: int) -> int:
@@ -59,14 +58,14 @@ def _weight_ring(schedule: Schedule, walk: TileWalk) -> int:
 
 
 def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
-    first, end = _ranges_of(walk, "O", (M, Y, X))
-    channels, rows, _ = (end - first).T
+    first, end = _ranges_of(walk, "O", (M, Y, X, N))
+    channels, rows, _, images = (end - first).T
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
     columns = zip(first[:, 2].tolist(), end[:, 2].tolist(), strict=True)
     row = np.array([OutputRow.of(each, spills, word, schedule.bits.O // 8).size for each in columns])
     pitch = int(row.max())
     plane = channel_plane(int(rows.max()), pitch, word, spread=spills)
-    sizes = (channels - 1) * plane + (rows - 1) * pitch + row
+    sizes = (images * channels - 1) * plane + (rows - 1) * pitch + row
     return _ring_of(sizes, halves=schedule.in_halves("O"))
 
 

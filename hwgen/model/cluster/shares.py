@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
-from hwgen.ir.layer import Dim
+from hwgen.ir.layer import IMAGE, Dim
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName
 from hwgen.model.cluster.levels import over_loops, spread_side_by_side, tile_depth
@@ -165,7 +166,7 @@ def _replicated_inputs(spread: Spread, depth: int) -> int:
             )
             words += tiles_m * tiles_y * int((reads.sum(axis=0) - reads.max(axis=0)).sum())
     each = column_words(columns, schedule.bits.I // 8, schedule.ports.input_bytes)
-    return words * schedule.layer.channels_per_group * each
+    return words * schedule.layer.batch * schedule.layer.channels_per_group * each
 
 
 @dataclass(frozen=True)
@@ -239,4 +240,4 @@ def _replicated_weights(spread: Spread, depth: int) -> int:
         hwc = spread.hwc(slices_m, tile.slices())
         np.add.at(reads, (hwc, np.arange(len(words))[:, None]), tile.reads()[:, 0][None])
         total += times * int((words * (reads.sum(axis=0) - reads.max(axis=0))).sum())
-    return total * len(spread.nest.ranges("x", held.execution))
+    return total * prod(len(spread.nest.ranges(dim, held.execution)) for dim in (IMAGE, "x"))

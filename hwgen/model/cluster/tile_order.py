@@ -8,17 +8,31 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.ir.layer import DIMS, OUTPUT_DIMS, WEIGHT_DIMS, Dim, Layer
+from hwgen.ir.layer import DIMS, IMAGE, OUTPUT_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.levels import tile_depth
 
-__all__ = ["Iteration", "Iterations", "Range", "Ranges", "Spans", "TileWalk", "input_lines", "touched", "without"]
+__all__ = [
+    "TILE_DIMS",
+    "Iteration",
+    "Iterations",
+    "Range",
+    "Ranges",
+    "Spans",
+    "TileWalk",
+    "input_lines",
+    "touched",
+    "without",
+]
+
+TILE_DIMS: tuple[Dim, ...] = (*DIMS, IMAGE)
+"""Dimensions that loops around a tile may run over: those of one image, then the images."""
 
 Ints = NDArray[np.int64]
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]
-"""Half-open ranges, one for each dimension in the order of `DIMS`."""
+"""Half-open ranges, one for each dimension in the order of `TILE_DIMS`."""
 Spans = tuple[Range, ...]
 """Disjoint half-open ranges of indices, ascending and merged."""
 
@@ -29,7 +43,7 @@ class Iterations:
 
     Members
     -------
-    start, stop : their ranges, [iteration, dimension in the order of `DIMS`].
+    start, stop : their ranges, [iteration, dimension in the order of `TILE_DIMS`].
     turned : the outermost loop that advanced to reach each one; all inner loops restarted. -1 for the first.
     """
 
@@ -42,7 +56,7 @@ class Iterations:
 
     def along(self, dim: Dim) -> tuple[Ints, Ints]:
         """First and end of the ranges of one dimension."""
-        return self.start[:, DIMS.index(dim)], self.stop[:, DIMS.index(dim)]
+        return self.start[:, TILE_DIMS.index(dim)], self.stop[:, TILE_DIMS.index(dim)]
 
     @cached_property
     def ranges(self) -> list[Ranges]:
@@ -56,7 +70,7 @@ class Iterations:
 
     def split(self, index: int, dim: Dim, step: int) -> "Iterations":
         """The iterations of a loop inside them; ``index``: its place in the nest."""
-        at = DIMS.index(dim)
+        at = TILE_DIMS.index(dim)
         numbers = -(-(self.stop[:, at] - self.start[:, at]) // step)
         offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
         start, stop = np.repeat(self.start, numbers, axis=0), np.repeat(self.stop, numbers, axis=0)
@@ -85,7 +99,7 @@ class TileWalk:
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule, self.depth = schedule, tile_depth(schedule)
-        whole = np.array([[schedule.layer.extents[dim] for dim in DIMS]])
+        whole = np.array([[schedule.layer.loop_extents[dim] for dim in TILE_DIMS]])
         self._at = [Iterations(np.zeros_like(whole), whole, np.array([-1]))]
         for index, loop in enumerate(schedule.loops[: self.depth]):
             self._at.append(self._at[-1].split(index, loop.dim, loop.step))
@@ -121,24 +135,39 @@ class TileWalk:
 
 
 def touched(layer: Layer, array: ArrayName, ranges: Ranges) -> tuple[Spans, ...]:
-    """What a tile touches of an array, without padding: I: channels, rows, columns; W: m, c, k, l; O: m, y, x."""
-    m, c, y, x, k, l = ranges  # noqa: E741
+    """What a tile touches of an array, without padding: I: channels, rows, columns; W: m, c, k, l; O: m, y, x.
+
+    Channels of I and of O are counted over all images: in the DRAM the maps of an image are after those of the one
+    before.
+    """
+    m, c, y, x, k, l, n = ranges  # noqa: E741
     match array:
         case "I":
             (above, left), stride = layer.padding[:2], layer.stride
             return (
-                _input_channels(layer.outputs_per_group, layer.channels_per_group, m, c),
+                _of_images(
+                    n, layer.input_channels, _input_channels(layer.outputs_per_group, layer.channels_per_group, m, c)
+                ),
                 input_lines(y, k, stride[0], above, layer.input_height),
                 input_lines(x, (l[0], l[1] + layer.columns_beside), stride[1], left, layer.input_width),
             )
         case "W":
             return _of_dims(WEIGHT_DIMS, ranges)
         case "O":
-            return _of_dims(OUTPUT_DIMS, ranges)
+            _, *lines = _of_dims(OUTPUT_DIMS, ranges)
+            return (_of_images(n, layer.output_channels, (m,)), *lines)
 
 
 def _of_dims(dims: Sequence[Dim], ranges: Ranges) -> tuple[Spans, ...]:
     return tuple((ranges[DIMS.index(dim)],) for dim in dims)
+
+
+@cache
+def _of_images(images: Range, channels: int, spans: Spans) -> Spans:
+    """These channels of each of the images, of which each has ``channels``; counted over all images."""
+    if spans == ((0, channels),):
+        return ((images[0] * channels, images[1] * channels),)
+    return tuple((at * channels + a, at * channels + b) for at in range(*images) for a, b in spans)
 
 
 @cache

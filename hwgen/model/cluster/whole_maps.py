@@ -15,6 +15,8 @@ def held_whole(schedule: Schedule, arrays: Collection[ArrayName]) -> Schedule:
     """The same nest with these operands whole in the TCDM: their markers outermost, above a loop of one iteration."""
     if not arrays:
         return schedule
+    if schedule.layer.batch > 1:
+        raise InputError(f"{schedule.layer.name}: batch: expected 1 of a layer whose maps stay in the TCDM")
     left: list[Loop | Marker] = []
     for item in schedule.nest:
         if isinstance(item, Loop) or item.level != TCDM:

@@ -1,6 +1,7 @@
 """Exact DRAM counts of a nest of two levels: beats, bursts, blocks, jumps and row misses; the least time of them.
 
-The tensors are dense, in regions aligned to 4 KiB: I and O planar ``[channel][row][column]``, W ``[m][c][k][l]``. Or
+The tensors are dense, in regions aligned to 4 KiB: I and O planar ``[channel][row][column]``, those of a batch image
+by image, W ``[m][c][k][l]``. Or
 W is packed in the order of the nest, with the gaps of packed weights, so that every tile of it is contiguous. Every
 part of `hwgen.model.cluster.parts` is a set of bytes there; what is contiguous in it is one run, and runs come in
 ascending order. A run is cut into AXI bursts at multiples of 256 beats, or 4 KiB if that is less.
@@ -194,9 +195,9 @@ def runs_of(schedule: Schedule, layout: DramLayout, part: Part) -> tuple[Ints, I
     """Start and end (exclusive) of every run of a part, ascending."""
     layer = schedule.layer
     extents: dict[Operand, tuple[int, ...]] = {
-        "I": (layer.input_channels, layout.input_rows, layer.input_width),
+        "I": (layer.batch * layer.input_channels, layout.input_rows, layer.input_width),
         "W": (layer.output_channels, layer.channels_per_group, *layer.weight_kernel),
-        "O": (layer.output_channels, layout.output_rows, layer.output_width),
+        "O": (layer.batch * layer.output_channels, layout.output_rows, layer.output_width),
         "B": (layer.output_channels,),
     }
     region = layout.region(part.operand, part.direction)

@@ -25,8 +25,9 @@ DEPTHS: dict[Simulator, int] = {"verilator": 18, "icarus": 14}
 
 TINY = cluster_schedules(HARDWARE, Random("bench"), 3, most_macs=400)[2]
 """Its filters are spread over the HWCs."""
-SCHEDULES: dict[Simulator, list[Schedule]] = {"verilator": [TINY, SCHEDULE], "icarus": [TINY]}
-"""The other one has partial sums that go to the DRAM and come back."""
+BATCH = cluster_schedules(HARDWARE, Random("batch"), 3, most_macs=200, images=True)[2]
+SCHEDULES: dict[Simulator, list[Schedule]] = {"verilator": [TINY, BATCH, SCHEDULE], "icarus": [TINY, BATCH]}
+"""The last one has partial sums that go to the DRAM and come back."""
 
 
 def tasks(simulator: Simulator) -> list[ClusterTask]:

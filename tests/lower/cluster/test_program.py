@@ -1,7 +1,9 @@
 """Programs of clusters: in any order they compute the layer, and what the DMA moves is what the model says."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -14,9 +16,12 @@ from hwgen.arch.descriptor import Descriptor
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Ports
+from hwgen.ir.layer import IMAGE
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.model.cluster.parts import loads, stores
+from hwgen.model.cluster.placement import Stay
+from hwgen.model.cluster.tile_order import TILE_DIMS
 from hwgen.model.dram.counts import runs_of
 from tests.lower.hwc.test_program import schedule
 from tests.oracles.cluster_interpreter import Machine, ProgramError
@@ -31,11 +36,11 @@ WIDE = ("sums_of_channels", "everything")
 NAMES = ("fig8", "two_tiles", "rows_of_kernel", "sums_of_channels", "squares", "everything")
 
 
-def cases(name: str, count: int) -> Iterator[tuple[Schedule, Hardware]]:
+def cases(name: str, count: int, *, images: bool = False) -> Iterator[tuple[Schedule, Hardware]]:
     bits, ports = 16 if name in WIDE else 8, PORTS.get(name, Ports())
     hardware = hwc(name).model_copy(update={"operand_bits": bits, "ports": ports, "cluster": CLUSTER})
     assert name in HWCS
-    for case in cluster_schedules(hardware, Random(name), count):
+    for case in cluster_schedules(hardware, Random(name), count, images=images):
         yield case, hardware
 
 
@@ -73,6 +78,48 @@ def test_programs_compute_the_layer_in_any_order(name: str) -> None:
         for serial in (False, True):
             program = compile_cluster(case, hardware, serial=serial)
             assert is_computed(program, program.commands, data, number), (number, serial)
+
+
+def images_of(stays: tuple[Stay, ...]) -> int:
+    """The most images of which something is resident at a time."""
+    images = TILE_DIMS.index(IMAGE)
+    return max(stay.ranges[images][1] - stay.ranges[images][0] for stay in stays)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_programs_compute_batches_in_any_order(name: str) -> None:
+    seen: Counter[str] = Counter()
+    for number, (case, hardware) in enumerate(cases(name, 6, images=True)):
+        data = random_data(case.layer, np.random.default_rng(number), case.bits.I)
+        assert data.inputs.shape[0] == case.layer.batch > 1
+        program = compile_cluster(case, hardware, serial=number % 3 == 0)
+        assert is_computed(program, program.commands, data, number), number
+        placed = program.placement
+        seen["W serves several images"] += images_of(placed.W.stays) > 1
+        seen["I of several images"] += images_of(placed.I.stays) > 1
+        seen["O of several images"] += images_of(placed.O.stays) > 1
+    assert len(seen) == 3
+    assert min(seen.values()) >= 1, seen
+
+
+def test_the_maps_of_a_batch_follow_each_other() -> None:
+    """In the DRAM, and in the TCDM where it holds several; W is there once."""
+    nest = [{"buffer": {"tcdm": ["I", "W"]}}, {"y": 6}, {"buffer": {"tcdm": "O"}}, {"n": 1}, *LOCAL]
+    program = compile_cluster(schedule(nest, batch=3))
+    (inputs,), (weights,) = program.placement.I.stays, program.placement.W.stays
+    assert inputs.touch == inputs.new == (((0, 6),), ((0, 6),), ((0, 20),))
+    assert program.placement.I.size == 5 * program.placement.I.plane + 6 * 20
+    assert (weights.first, weights.last) == (0, 2)
+    outputs = program.placement.O.stays
+    assert [stay.touch[0] for stay in outputs] == [((0, 4),), ((4, 8),), ((8, 12),)]
+    layout = program.layout
+    assert (layout.inputs.size, layout.weights.size, layout.output.size) == (3 * 240, 72, 3 * 480)
+    stored = [
+        Descriptor.decode(command.payload).dram_address
+        for command in program.commands
+        if command.queue is Queue.STORE
+    ]
+    assert [at - layout.output.base for at in stored] == [0, 480, 960]
 
 
 def tokens(commands: tuple[Command, ...]) -> Iterator[tuple[Queue, Queue, int, int]]:
@@ -114,7 +161,7 @@ def test_streams_are_those_of_the_model() -> None:
     """Run by run, for both streams; a run may be cut where it goes on at once."""
     resumed = slid = 0
     for name in NAMES:
-        for case, hardware in cases(name, 8):
+        for case, hardware in chain(cases(name, 8), cases(name, 4, images=True)):
             program = compile_cluster(case, hardware)
             for queue, parts in ((Queue.LOAD, loads(program.schedule)), (Queue.STORE, stores(program.schedule))):
                 moved = [

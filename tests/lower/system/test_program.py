@@ -15,9 +15,11 @@ from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.system.program import SystemProgram, compile_system
 from hwgen.lower.system.shares import PARTITIONS, Partition
 from hwgen.model.dram.counts import dram_counts
-from tests.lower.cluster.test_program import cases
+from tests.lower.cluster.test_program import CLUSTER, cases
 from tests.oracles.cluster_interpreter import Machine
 from tests.oracles.dram_walk import walk_dram
+from tests.random.clusters import cluster_schedules
+from tests.random.layers import hwc
 
 EVERYTHING = ("elements", "bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")
 PORT = DramPort(64, Dram(row_bytes=128, banks=2))
@@ -52,6 +54,13 @@ def mask_of(program: ClusterProgram, size: int) -> np.ndarray:
             first = region.base + channel * layout.output_rows * row
             written[first : first + layer.output_height * row] = True
     return written
+
+
+def test_batches_are_refused() -> None:
+    hardware = hwc("fig8").model_copy(update={"cluster": CLUSTER})
+    (case,) = cluster_schedules(hardware, Random("images"), 1, images=True)
+    with pytest.raises(InputError, match=f"batch: expected 1 on several clusters, got {case.layer.batch}"):
+        compile_system(case, hardware, 2, "KS")
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)

@@ -7,11 +7,11 @@ import pytest
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.lanes import LANE_DIMS, OUTPUT_LANE_DIMS, PORT_WIDTHS, Lanes, Ports
-from hwgen.ir.layer import Layer
+from hwgen.ir.layer import IMAGE, Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.model.cluster.cluster_counts import dram_bytes, predict_cluster
-from hwgen.model.cluster.levels import is_for_cluster, normalised, over_loops, tile_depth
+from hwgen.model.cluster.levels import is_for_cluster, normalised, over_loops, run_depth, tile_depth
 from hwgen.model.nest.one_level import PerOperand, predict
 from hwgen.readers.layer_sets import load_layer_set
 from tests.oracles.levels_apart import outer_level
@@ -60,6 +60,20 @@ def test_closed_form_equals_oracle(chunk: int) -> None:
         assert differences(schedule, hwcs, multicast=number % 2 == 0) == [], (schedule.as_data(), hwcs)
 
 
+@pytest.mark.parametrize("chunk", range(2))
+def test_batches_equal_the_oracle(chunk: int) -> None:
+    """Loops over images anywhere outside of what an HWC runs: where they stand decides what serves several images."""
+    seen, dims = dict.fromkeys(OF_IMAGES, 0), (OUTPUT_LANE_DIMS, LANE_DIMS)[chunk]
+    for number, (schedule, hwcs) in enumerate(
+        cluster_cases(501 + chunk, 90, most_macs=300, lane_dims=dims, images=True)
+    ):
+        assert differences(schedule, hwcs, multicast=number % 2 == 0) == [], (schedule.as_data(), hwcs)
+        for corner, holds in (CORNERS | OF_IMAGES).items():
+            seen[corner] = seen.get(corner, 0) + holds(schedule, hwcs)
+    assert min(seen.values()) >= 2, seen
+    assert min(seen[corner] for corner in OF_IMAGES) >= 4, seen
+
+
 def test_the_random_cases_reach_every_corner() -> None:
     seen = dict.fromkeys(CORNERS, 0)
     for schedule, hwcs in cluster_cases(301, 400, most_macs=500):
@@ -67,6 +81,29 @@ def test_the_random_cases_reach_every_corner() -> None:
         for corner, holds in CORNERS.items():
             seen[corner] += holds(schedule, hwcs)
     assert min(seen.values()) >= 9, seen
+
+
+def images_of(schedule: Schedule, array: ArrayName) -> int:
+    """Images of which the TCDM holds an operand at a time."""
+    marked = schedule.marked_loop(array, TCDM)
+    assert marked is not None
+    return schedule.iteration_size(marked + 1)[IMAGE]
+
+
+OF_IMAGES = {
+    "a tile of W serves several images": lambda s, n: any(
+        loop.dim == IMAGE for loop in s.loops[s.marked_loop("W", TCDM) :]
+    ),
+    "I of several images": lambda s, n: images_of(s, "I") > 1,
+    "O of several images": lambda s, n: images_of(s, "O") > 1,
+    "images one after the other in a tile": lambda s, n: run_depth(s) > tile_depth(s) and s.loops[-1].dim != IMAGE,
+    "two loops over images": lambda s, n: sum(loop.dim == IMAGE for loop in s.loops) > 1,
+    "images outside of all": lambda s, n: s.loops[0].dim == IMAGE,
+    "partial sums of several images": lambda s, n: (
+        images_of(s, "O") > 1
+        and predict(outer_level(normalised(s, n))).counts["tcdm", "O", "write_partial"].bytes > 0
+    ),
+}
 
 
 def _dims(schedule: Schedule) -> set[str]:
@@ -89,7 +126,7 @@ CORNERS = {
         predict(outer_level(normalised(s, n))).counts["tcdm", "O", "write_partial"].bytes > 0
     ),
     "markers apart": lambda s, n: len({s.marked_loop(array, TCDM) for array in ARRAYS}) == 3,
-    "smaller last tile": lambda s, n: any(s.layer.extents[loop.dim] % loop.step for loop in s.loops),
+    "smaller last tile": lambda s, n: any(s.layer.loop_extents[loop.dim] % loop.step for loop in s.loops),
     "bits other than 8": lambda s, n: s.bits.I != 8,
 }
 

@@ -97,6 +97,27 @@ def test_iterations_at_the_same_time_are_one_in_the_tcdm() -> None:
     assert walk_cluster(spread, 1).tcdm_need.W == 2 * 6
 
 
+def test_a_tile_of_weights_that_serves_four_images() -> None:
+    """A fully connected layer of 8 inputs and 6 outputs: W once where images are inside of its tiles, else often."""
+    layer = Layer(
+        name="fc", op="fc", input_channels=8, output_channels=6, input_height=1, input_width=1, kernel=1, batch=4
+    )
+    images, outputs, inside = Loop("n", 1), Loop("m", 3), (Marker(ARRAYS), Loop("c", 1), Loop("m", 1))
+    inner = walk_cluster(schedule(layer, Marker(("W",), TCDM), outputs, Marker(("I", "O"), TCDM), images, *inside))
+    assert inner.dram["dram", "W", "read"] == Access(48, 48)
+    assert inner.dram["dram", "I", "read"] == Access(2 * 32, 2 * 32)  # of all images for each of two tiles
+    assert inner.dram["dram", "O", "write"] == Access(24, 24)
+    assert inner.tcdm_need == PerOperand(I=2 * 8, W=2 * 24, O=2 * 3)  # of two images, of two tiles of W
+    assert inner.tcdm["tcdm", "W", "read"].bytes == 4 * 48  # an HWC runs one image at a time
+    outer = walk_cluster(schedule(layer, images, IN_TCDM, outputs, *inside))
+    assert outer.dram["dram", "W", "read"] == Access(4 * 48, 4 * 48)
+    assert outer.dram["dram", "I", "read"] == Access(32, 32)
+    # The inputs of all images are there from the beginning.
+    held = walk_cluster(schedule(layer, Marker(("I", "W"), TCDM), outputs, Marker(("O",), TCDM), images, *inside))
+    assert (held.dram["dram", "I", "read"], held.dram["dram", "W", "read"]) == (Access(32, 32), Access(48, 48))
+    assert held.tcdm_need == PerOperand(I=32, W=2 * 24, O=2 * 3)
+
+
 def without_bias(counts: Counts) -> Counts:
     return Counts({key: access for key, access in counts.accesses.items() if key[1] != "B"})
 
@@ -148,6 +169,14 @@ def test_both_levels_are_nests_of_one_level() -> None:
         (
             (IN_TCDM, Loop("m", 1, "hwc"), Loop("y", 1, "hwc"), Loop("x", 1), Loop("l", 1)),
             "over: of two spread loops, expected both below the loops that have tcdm markers",
+        ),
+        (
+            (IN_TCDM, Loop("y", 1, "hwc"), Loop("n", 1), Loop("x", 1), Loop("l", 1)),
+            "n: expected the loops over images outside of the spread ones: a wave of slices is of one image",
+        ),
+        (
+            (IN_TCDM, Loop("x", 2), Marker(("W",)), Loop("n", 1), Loop("x", 1), Loop("l", 1)),
+            "n: expected the loops over images above all local markers, W's is outside: HWCs run one image at a time",
         ),
     ],
 )

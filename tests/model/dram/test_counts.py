@@ -95,11 +95,13 @@ def test_the_program_is_fetched_block_by_block() -> None:
     assert program_access(layout, DramPort(), 2052).row_misses == 2
 
 
-@pytest.mark.parametrize(("seed", "chunk"), [(0, dram_module.CHUNK), (1, 3)])
-def test_equal_to_the_oracle(seed: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("seed", "chunk", "images"), [(0, dram_module.CHUNK, False), (1, 3, False), (2, dram_module.CHUNK, True)]
+)
+def test_equal_to_the_oracle(seed: int, chunk: int, images: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dram_module, "CHUNK", chunk)
-    spilled = 0
-    for number, (schedule, hwcs) in enumerate(cluster_cases(71 + seed, 45, most_macs=1000)):
+    spilled, most_macs = 0, 300 if images else 1000
+    for number, (schedule, hwcs) in enumerate(cluster_cases(71 + seed, 45, most_macs=most_macs, images=images)):
         dram = DRAMS[number % len(DRAMS)]
         walked, found = walk_dram(schedule, dram, hwcs), dram_counts(schedule, dram, hwcs)
         assert not walked.differences(found, EVERYTHING), (schedule.as_data(), hwcs, dram)
