@@ -14,6 +14,7 @@ from hwgen.ir.layer import Layer
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
+from hwgen.search.cluster.images import search_batch
 from hwgen.search.cluster.lane_shapes import search_lanes, shapes_to_search
 from hwgen.search.cluster.least_cycles import search_least_cycles
 from hwgen.search.cluster.optimal import ClusterResult, search_cluster
@@ -42,7 +43,7 @@ def search_clusters(
     ``slack`` of the fewest bytes of the DRAM; ``ends``: and what those would be. With the objective
     ``cycles``: fewest cycles, whatever is moved.
     """
-    require_room(layers, hardware)
+    require_room([layer.of_images(1) for layer in layers], hardware)
     shapes: dict[str, Layer] = {}
     for layer in layers:
         shapes.setdefault(_shape(layer), layer)
@@ -90,16 +91,26 @@ def _solver(
     objective: str | None, min_utilisation: float | None, slack: float, ends: bool, moving: "Moving"
 ) -> Callable[[Layer, Hardware], ClusterResult]:
     def solve(layer: Layer, hardware: Hardware) -> ClusterResult:
-        timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
         with moving.search(), telling(moving.tell):
-            if objective is None and min_utilisation is None:
-                return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=slack, ends=ends)
-            if objective == CYCLES:
-                estimate = partial(estimated_cycles, hardware=hardware, ordered=False)
-                return search_least_cycles(layer, hardware, timed=timed, estimate=estimate)
-            judge = runs if min_utilisation is None else timed
-            named = objective or "dram-bytes"
-            return search_cluster(layer, hardware, named, min_utilisation=min_utilisation, judge=judge)
+            if layer.batch == 1:
+                return of_one_image(layer, hardware)
+            weighs_cycles = objective in (None, CYCLES) or min_utilisation is not None
+            judge = judge_of(hardware, timed=weighs_cycles)
+            return search_batch(
+                layer, hardware, of_one_image, judge=judge, objective=objective, slack=slack,
+                min_utilisation=min_utilisation,
+            )  # fmt: skip
+
+    def of_one_image(layer: Layer, hardware: Hardware) -> ClusterResult:
+        timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
+        if objective is None and min_utilisation is None:
+            return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=slack, ends=ends)
+        if objective == CYCLES:
+            estimate = partial(estimated_cycles, hardware=hardware, ordered=False)
+            return search_least_cycles(layer, hardware, timed=timed, estimate=estimate)
+        judge = runs if min_utilisation is None else timed
+        named = objective or "dram-bytes"
+        return search_cluster(layer, hardware, named, min_utilisation=min_utilisation, judge=judge)
 
     return solve
 

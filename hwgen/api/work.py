@@ -130,18 +130,19 @@ def work_of(
     named = objective or ("balanced" if given is None else default_objective(slack))
     allowed = slack_of(named, slack, shared=given is None and not per_layer)
     network: NetworkLike = workload if is_network(workload) else _names(workload)[0]
-    coverage = covered(network, partial=partial)
+    on_cluster = given is not None and given.cluster is not None and not alone
+    coverage = covered(network, partial=partial, batches=on_cluster)
     if given is not None:
         begin(coverage.layers, given)
-    if given is not None and given.cluster is not None and not alone:
+    if given is not None and on_cluster:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")
         least = "dram-bytes" if allowed is None else CYCLES if allowed == ANY_TRAFFIC else None
-        on_cluster = search_clusters(
+        found_together = search_clusters(
             coverage.layers, given, per_layer=per_layer, objective=least, slack=cluster_slack(allowed)
         )
-        schedules = tuple(result.schedule for result in on_cluster.results)
-        return [Work(schedules, on_cluster.hardware, coverage=coverage)]
+        schedules = tuple(result.schedule for result in found_together.results)
+        return [Work(schedules, found_together.hardware, coverage=coverage)]
     sizes = buffer_sizes(buffer) if buffer is not None else [DEFAULT_BUDGET if given is None else given.budget]
     if len(sizes) != 1:
         raise InputError(f"--buffer: expected one size, got {buffer}")

@@ -143,7 +143,7 @@ class Coverage:
     def require(self, *, partial: bool, batches: bool = False) -> tuple[Layer, ...]:
         """The layers to schedule. `InputError` if work is lost, unless ``partial``, and if there is no layer.
 
-        Also for a batch of several images, unless ``batches``: the hardware runs one image at a time.
+        Also for a batch of several images, unless ``batches``: an HWC alone runs one image at a time.
         """
         if self.left_out and (not partial or not self.layers):
             rest = "--partial leaves it out" if self.layers else "that is all there is"

@@ -232,7 +232,7 @@ class Network(Value):
         """The rows that a schedule can be made for, in order; fc is a 1x1 convolution over its flattened channels.
 
         Raises `InputError` if there is none, and if other rows have multiply-accumulates, unless ``partial``; and for
-        a batch of several images, unless ``batches``: the hardware runs one.
+        a batch of several images, unless ``batches``: an HWC alone runs one.
         """
         return self.coverage().require(partial=partial, batches=batches)
 

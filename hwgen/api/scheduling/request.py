@@ -74,8 +74,9 @@ class ScheduleRequest:
             raise InputError(f"--objective: expected one of {', '.join(OBJECTIVES)}, got {self.objective[:40]!r}")
         sizes = [] if self.buffer is None else buffer_sizes(sizes_text(self.buffer))
         claim_folder(self.output)
-        coverage = self._covered()
-        if given is not None and given.cluster is not None:
+        on_cluster = given is not None and given.cluster is not None
+        coverage = self._covered(batches=on_cluster)
+        if given is not None and on_cluster:
             return self._on_cluster(given, coverage)
         if self.per_layer:
             raise InputError("--per-layer: expected with the hardware of a cluster")

@@ -15,7 +15,7 @@ from hwgen.model.cluster.input_ring import input_ring
 from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, channel_plane, place, spills_from_local
 from hwgen.model.cluster.tile_order import TILE_DIMS, TileWalk
 
-__all__ = ["bytes_needed"]
+__all__ = ["bytes_needed", "ring_bytes"]
 
 M, C, Y, X, K, L, N = range(len(TILE_DIMS))
 
@@ -30,6 +30,17 @@ def bytes_needed(schedule: Schedule, most: int) -> int:
         return least
     inputs = input_ring(schedule) or place(schedule).I.size
     return aligned(aligned(bias + inputs) + weights) + outputs
+
+
+def ring_bytes(schedule: Schedule, array: ArrayName) -> int:
+    """The bytes of one operand's ring, channels not spread: the places of other markers do not matter."""
+    match array:
+        case "I":
+            return input_ring(schedule) or place(schedule).I.size
+        case "W":
+            return _weight_ring(schedule, TileWalk(schedule))
+        case "O":
+            return _output_ring(schedule, TileWalk(schedule))
 
 
 def _ranges_of(

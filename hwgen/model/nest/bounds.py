@@ -33,11 +33,11 @@ touch.
 *Inequality.* ``F^2 <= x_I x_W x_O``. Take first the MACs of one group of channels and one tap q. Each is known by
 its (output channel m, input channel c, pixel p); (m, p) names its sum, (m, c) its weight, and (c, p) its input, so
 there are at most ``sqrt(o w_q i)`` of them (Loomis and Whitney), where o, w_q, i count what is touched in that
-group, with that tap. Let q run through the r taps of a class. They touch different weights and, at most, the same i
-inputs and o sums: ``sum of sqrt(o w_q i) <= sqrt(r o w i)`` (Cauchy and Schwarz), of weight ``1 / sqrt(r)``.
-Different classes touch different inputs and different weights, different groups different elements of all three;
-Cauchy and Schwarz again: ``sum of sqrt(o w i) <= sqrt(sum of o w * sum of i) <= sqrt(sum of o * sum of w * sum of
-i)``, and for one o, the same without its sum.
+group, with that tap; the pixels of a batch are those of all its images. Let q run through the r taps of a class.
+They touch different weights and, at most, the same i inputs and o sums: ``sum of sqrt(o w_q i) <= sqrt(r o w i)``
+(Cauchy and Schwarz), of weight ``1 / sqrt(r)``. Different classes touch different inputs and different weights,
+different groups different elements of all three; Cauchy and Schwarz again: ``sum of sqrt(o w i) <= sqrt(sum of o w *
+sum of i) <= sqrt(sum of o * sum of w * sum of i)``, and for one o, the same without its sum.
 
 *Limits.* One element takes part in MACs of at most a weight ``u_X`` in all, so ``x_X >= F / u_X``; and ``x_X <=
 n_X``. With these, t is the least of a linear function where a product has at least a given size: the ``p_X x_X`` of
@@ -109,7 +109,7 @@ def compulsory(layer: Layer, bits: Bits = Bits()) -> Counts:  # noqa: B008 - a f
     Input that no output needs (rows left over by the stride, gaps where the stride exceeds the kernel) is not part of
     it, nor are partial sums.
     """
-    steps = (Loop("m", layer.extents["m"]), *(Loop(dim, 1) for dim in layer.extents))
+    steps = (Loop("m", layer.extents["m"]), *(Loop(dim, 1) for dim in layer.loop_extents))
     return predict(Schedule(layer=layer, bits=bits, nest=(Marker(("I", "W", "O")), *steps))).counts
 
 
@@ -149,10 +149,10 @@ def work_of(layer: Layer) -> Work:
     columns = _axis(layer.output_width, layer.kernel[1], layer.stride[1], layer.padding[1], layer.input_width)
     once = compulsory(layer)
     return Work(
-        weight=rows.weight * columns.weight * layer.channels_per_group * layer.output_channels,
+        weight=rows.weight * columns.weight * layer.channels_per_group * layer.output_channels * layer.batch,
         most=(
             rows.of_input * columns.of_input * layer.outputs_per_group,
-            rows.of_tap * columns.of_tap,
+            rows.of_tap * columns.of_tap * layer.batch,
             rows.of_output * columns.of_output * layer.channels_per_group,
         ),
         elements=(once["tcdm", "I", "read"].elements, layer.weight_elements, layer.output_elements),

@@ -118,12 +118,12 @@ def require_one_level(schedule: Schedule) -> None:
 
 
 def require_one_image(schedule: Schedule) -> None:
-    """Refuse a batch of several images, and loops over images: the hardware runs one image at a time."""
+    """Refuse a batch of several images, and loops over images: an HWC runs one image at a time."""
     where, batch = schedule.layer.name, schedule.layer.batch
     if batch > 1:
-        raise InputError(f"{where}: batch: expected 1: the hardware runs one image at a time, got {batch}")
+        raise InputError(f"{where}: batch: expected 1: an HWC alone runs one image at a time, got {batch}")
     if any(loop.dim == IMAGE for loop in schedule.loops):
-        raise InputError(f"{where}: nest: {IMAGE}: expected no loop over images: the hardware runs one at a time")
+        raise InputError(f"{where}: nest: {IMAGE}: expected no loop over images: an HWC alone runs one at a time")
 
 
 def predict(schedule: Schedule) -> Prediction:

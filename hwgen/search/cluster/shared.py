@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import IMAGE, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Loop, Marker, Schedule
-from hwgen.model.cluster.levels import tile_depth
+from hwgen.model.cluster.levels import run_depth, tile_depth
 from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
 from hwgen.search.cluster.optimal import ClusterResult
 from hwgen.search.cluster.spreading import Spread
@@ -119,8 +119,7 @@ def _orders(layers: Sequence[Layer], hardware: Hardware, alone: Sequence[Cluster
 
 def _local_order(schedule: Schedule) -> Order:
     """The order of the HWCs' nest."""
-    loops = schedule.loops
-    begin = max([tile_depth(schedule), *(number + 1 for number, loop in enumerate(loops) if loop.over)])
+    begin = run_depth(schedule)
     items: list[Dim | Marker] = []
     number = 0
     for item in schedule.nest:
@@ -140,9 +139,10 @@ def _memories(
     fronts: list[NDArray[np.float64]] = []
     for layer, one in zip(layers, alone, strict=True):
         steps, spread = _tile(one.schedule)
-        front = InnerNests(layer, hardware, Bits()).front(steps, spread, goal)
+        front = InnerNests(layer.of_images(1), hardware, Bits()).front(steps, spread, goal)
         if not len(front):
             return None
+        front[:, 0] *= layer.batch
         fronts.append(front)
     best = np.full(6, np.inf)
     if not split(np.concatenate(fronts), np.cumsum([len(front) for front in fronts]), float(hardware.budget), best):
@@ -154,7 +154,7 @@ def _memories(
 
 
 def _tile(schedule: Schedule) -> tuple[dict[Dim, int], Spread]:
-    """The steps of a schedule's tiles, and those of its spread loops."""
+    """The steps of a schedule's tiles of one image, and those of its spread loops."""
     depth, steps = tile_depth(schedule), dict(schedule.layer.extents)
-    steps |= {loop.dim: loop.step for loop in schedule.loops[:depth]}
+    steps |= {loop.dim: loop.step for loop in schedule.loops[:depth] if loop.dim != IMAGE}
     return steps, {loop.dim: loop.step for loop in schedule.loops[depth:] if loop.over}

@@ -126,7 +126,7 @@ def test_refused(run: Run, saved: Path, arguments: list[str], parts: list[str]) 
 def test_hardware_runs_one_image(run: Run, tmp_path: Path, command: str) -> None:
     saved = save(tmp_path, [*NEST[:2], {"buffer": "O"}, *NEST[3:]])
     more = ["-o", tmp_path / "rtl"] if command == "generate" else []
-    refused(run(command, saved, *more), "conv: batch: expected 1: the hardware runs one image at a time, got 2")
+    refused(run(command, saved, *more), "conv: batch: expected 1: an HWC alone runs one image at a time, got 2")
 
 
 def test_a_hierarchys_schedule_runs_on_no_hardware(run: Run, tmp_path: Path) -> None:

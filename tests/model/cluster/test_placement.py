@@ -22,7 +22,7 @@ from hwgen.model.cluster.placement import (
     spills_from_local,
 )
 from hwgen.model.cluster.residence import Residence
-from hwgen.model.cluster.ring_sizes import bytes_needed
+from hwgen.model.cluster.ring_sizes import bytes_needed, ring_bytes
 from hwgen.model.cluster.whole_maps import held_whole, require_whole, resident_plane
 from tests.random.cluster_nests import cluster_cases
 
@@ -39,6 +39,9 @@ def test_bytes_needed_are_those_of_the_placement(images: bool) -> None:
             continue
         compared += 1
         case = schedule.as_data()
+        assert {array: ring_bytes(schedule, array) for array in ARRAYS} == {
+            array: place(schedule)[array].size for array in ARRAYS
+        }
         ring = input_ring(schedule)
         assert ring in (None, place(schedule).I.size), case
         walked += ring is not None

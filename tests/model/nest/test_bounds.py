@@ -14,11 +14,14 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import LOOP_DIMS, Layer
 from hwgen.ir.schedule import ARRAYS, Bits
+from hwgen.model.cluster.levels import normalised
 from hwgen.model.nest.bounds import bounds, communication_bound, compulsory, work_of
 from hwgen.model.nest.one_level import predict
 from hwgen.model.nest.ranges import Tile, whole
 from hwgen.search.core.optimal import search
+from tests.oracles.levels_apart import outer_level
 from tests.oracles.nest_walk import touched_of, walk
+from tests.random.cluster_nests import cluster_cases
 from tests.random.nests import cases, random_bits, random_layer
 
 CONV = Layer(
@@ -121,12 +124,13 @@ def weight_of(layer: Layer, mac: Tile) -> float:
 def test_every_set_of_macs_meets_the_inequality_and_the_limits() -> None:
     """All 2 ** n sets of the n MACs of tiny layers: weight <= sqrt(inputs x weights x outputs), and by element."""
     rng, tight, kinds = Random(11), 0, set()
-    while len(kinds) < 12:
+    while len(kinds) < 16:
         layer = random_layer(rng, most_macs=40, most_stride=3, most_kernel=4)
+        layer = layer.of_images(2) if len(kinds) >= 12 else layer
         macs = list(macs_of(layer))
         work = work_of(layer)
         assert work.weight == pytest.approx(sum(weight_of(layer, mac) for mac in macs))
-        kind = (layer.groups > 1, layer.stride != (1, 1), sum(layer.padding) > 0, max(layer.kernel) > 1)
+        kind = (layer.groups > 1, layer.stride != (1, 1), sum(layer.padding) > 0, max(layer.kernel) > 1, layer.batch)
         if not 6 <= len(macs) <= 14 or kind in kinds:
             continue
         kinds.add(kind)
@@ -164,6 +168,20 @@ def test_no_schedule_moves_less() -> None:
         assert limit.largest <= found.total_bytes, schedule.as_data()
         above += limit.communication > limit.compulsory
     assert above > 10
+
+
+def test_no_schedule_of_a_batch_moves_less() -> None:
+    """Nests with loops over images anywhere; and the weight of a batch is that of each of its images."""
+    above = 0
+    for schedule, hwcs in cluster_cases(17, 150, images=True):
+        flat = outer_level(normalised(schedule, hwcs))
+        found, layer, one = predict(flat), flat.layer, flat.layer.of_images(1)
+        limit = bounds(layer, found.need_bytes.total, flat.bits)
+        assert limit.largest <= found.total_bytes, flat.as_data()
+        above += limit.communication > limit.compulsory
+        assert work_of(layer).weight == pytest.approx(layer.batch * work_of(one).weight)
+        assert work_of(layer).elements[0] == layer.batch * work_of(one).elements[0]
+    assert above > 3
 
 
 SHAPES = (Lanes(x=2), Lanes(m=4), Lanes(m=2, y=2), Lanes(y=2, x=2))
