@@ -43,9 +43,9 @@ Floats = NDArray[np.float64]
 KINDS = ("hwc", "cluster", "vector", "dma")
 GROUPS = (*KINDS, "hwc of choose", "cluster of choose")
 """Designs whose errors are told together."""
-RIDGE = 1e-3
+RIDGE = 5e-3
 """See `hwgen.model.area.fit.nonnegative`."""
-OF_BLOCKS = 0.6
+OF_BLOCKS = 0.8
 """Weight of an error of a block beside that of the whole. With both, designs that were fitted to are estimated best
 where each is left out in turn."""
 CELLS = {"luts": 0, "lut_rams": 1, "flip_flops": 2, "dsps": 3, "block_rams": 4}
