@@ -8,7 +8,7 @@ import onnx
 from numpy.typing import NDArray
 
 from examples.accelerator import Record, chosen_hardware, depth_first, hwgen, judge, on_a_cluster
-from examples.digits.lenet import Floats, as_onnx
+from examples.digits.lenet import Floats, LeNet, as_onnx
 from examples.digits.training import train
 from examples.quantising import quantise
 from examples.wheels import DIGITS
@@ -26,14 +26,9 @@ def main() -> int:
     record = Record("digits")
     rng = np.random.default_rng(SEED)
     digits, labels = known_digits()
-    order = [rng.permutation(np.flatnonzero(labels == digit)) for digit in range(10)]
-    held = np.array([one[:HELD_OUT] for one in order]).T.reshape(-1)  # 0 to 9, fifty times
-    learned = np.concatenate([one[HELD_OUT:] for one in order])
+    held, learned = split(rng, labels)
     started = time.process_time()
-    network = train(
-        rng, digits[learned], labels[learned],
-        lambda epoch, part: print(f"  epoch {epoch}: {part:.2%} right", flush=True),
-    )  # fmt: skip
+    network = trained(rng, digits[learned], labels[learned])
     seconds = time.process_time() - started
     right = (network.forward(digits[held]).argmax(1) == labels[held]).mean()
     record.say(
@@ -68,6 +63,18 @@ def main() -> int:
     depth_first(record, ["run", model, "--input", files["on_a_cluster"]], {"answers": made[: 10 * ON_A_CLUSTER]})
     record.figures |= {"training_seconds": seconds, "float_right": float(right), "right": float(part)}
     return record.close()
+
+
+def split(rng: np.random.Generator, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which digits are held out, 0 to 9 fifty times, and which are learned."""
+    order = [rng.permutation(np.flatnonzero(labels == digit)) for digit in range(10)]
+    held = np.array([one[:HELD_OUT] for one in order]).T.reshape(-1)
+    return held, np.concatenate([one[HELD_OUT:] for one in order])
+
+
+def trained(rng: np.random.Generator, digits: Floats, labels: NDArray[np.int64]) -> LeNet:
+    """The network, each epoch told."""
+    return train(rng, digits, labels, lambda epoch, part: print(f"  epoch {epoch}: {part:.2%} right", flush=True))
 
 
 def known_digits() -> tuple[Floats, NDArray[np.int64]]:

@@ -4,7 +4,9 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from examples.digits.fixed_point import as_chain, ranges
 from examples.digits.lenet import LeNet, as_onnx
+from hwgen.papers.sousa.fixed_point import POINT_EACH, FixedChain
 
 
 @pytest.fixture
@@ -37,3 +39,11 @@ def test_the_model_is_the_network(network: LeNet) -> None:
     model = as_onnx(network).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(session.run(["answers"], {"digits": digits})[0], network.forward(digits), atol=1e-4)
+
+
+def test_the_chain_of_fixed_point_is_the_network(network: LeNet) -> None:
+    digits = np.random.default_rng(7).random((2, 1, 28, 28)).astype(np.float32)
+    fixed = FixedChain.of(as_chain(network), ranges(network, digits), POINT_EACH)
+    answers, exact = fixed.answers(digits), network.forward(digits)
+    ratio = (answers * exact).sum() / (exact * exact).sum()
+    np.testing.assert_allclose(answers / ratio, exact, atol=2e-3 * np.abs(exact).max())
