@@ -77,6 +77,9 @@ papers: $(STAMP)
 	for paper in stoutchinin-2019 cecconi-2017 sousa-2022 goetschalckx-2019 yang-2016; do \
 	  cp results/papers/$$paper/claims.json docs/papers/$$paper.json; done
 	cp results/papers/stoutchinin-2019/fig8_sums.csv docs/papers/stoutchinin-2019_fig8.csv
+	$(BIN)/python -m pip install -q -e '.[examples]'
+	$(BIN)/python -m examples.digits.fixed_point
+	cp results/examples/digits_16bit/claims.json docs/papers/sousa-2022_table1.json
 	$(BIN)/python -m hwgen.papers.kept
 
 # The 14 configurations of busy HWCs by the cycle model alone.

@@ -10,6 +10,7 @@ import pytest
 from hwgen.ir.document import InputError
 from hwgen.papers.claims import Claim, between
 from hwgen.papers.kept import KEPT, PAGE, claims_bytes, command_text, kept_files, load_kept, papers_page
+from hwgen.papers.sousa.rows import MODELS
 from hwgen.papers.yang.caches import cache_rows, measured_layers
 
 REPRODUCED = ("reproduced", "reproduced in another reading")
@@ -20,7 +21,9 @@ def test_the_page_is_what_is_kept() -> None:
     page.
     """
     every = [load_kept(path) for path in kept_files()]
-    assert [kept.command.split()[2] for kept in every] == [path.stem.partition("_")[0] for path in kept_files()]
+    commands = {path.stem: kept.command for path, kept in zip(kept_files(), every, strict=True)}
+    assert commands.pop("sousa-2022_table1") == "python -m examples.digits.fixed_point"
+    assert all(command.split()[:3] == ["hwgen", "paper", paper] for paper, command in commands.items())
     assert PAGE.read_text(encoding="utf-8") == papers_page(every)
 
 
@@ -69,6 +72,36 @@ def test_the_caches_of_the_results_are_kept() -> None:
         for first, level in ((3, "l2"), (9, "l3")):
             found = [getattr(one.counts[program], level) for program in programs]
             assert cells[first : first + 5] == [f"{value // 1000:,}" for value in found]
+
+
+def test_the_layers_on_the_dram_of_eq_6_are_kept() -> None:
+    """`hwgen paper sousa-2022 --rtl` leaves system.csv; the page has the layers that ran in the RTL, and the sums."""
+    text = (KEPT / "sousa-2022_bursts.csv").read_text(encoding="utf-8")
+    every = list(csv.DictReader(text.splitlines()))
+    measured = [row for row in every if row["bursts_measured"]]
+    cells = table("results.md", "| layer | of | bursts in view, predicted |")
+    assert len(cells) == len(measured) == 9
+    for row, one in zip(cells, measured, strict=True):
+        cycles = [int(one[f"{way}_{what}"]) for way in ("bursts", "bytes") for what in ("predicted", "measured")]
+        assert row[0] == f"`{one['layer']}`"
+        assert row[2:] == [*(f"{cycle:,}" for cycle in cycles), f"{100 * (cycles[3] / cycles[1] - 1):.1f} %"]
+    sums = {row[0]: row for row in table("results.md", "| network | layers | faster by more than 1 % |")}
+    for network in ("yolo_fvlpd", "resnet50_tfslim", "inception_v3"):
+        pairs = [pair for row in every for pair in _pairs(row, network)]
+        faster, slower = (sum(one > 1.01 * other for one, other, _ in some) for some in (
+            [(after, before, number) for before, after, number in pairs], pairs))  # fmt: skip
+        before, after = (sum(pair[place] * pair[2] for pair in pairs) for place in (0, 1))
+        assert sums[MODELS[network]][1:6] == [
+            str(len(pairs)), str(faster), str(len(pairs) - faster - slower), str(slower),
+            f"{100 * (after / before - 1):.1f} %",
+        ]  # fmt: skip
+
+
+def _pairs(row: dict[str, str], network: str) -> list[tuple[int, int, int]]:
+    """Cycles with bursts in view and counting bytes, and how often a network has the layer; none if it has not."""
+    numbers = dict(one.split(":") for one in row["networks"].split())
+    cycles = [int(row[f"{way}_measured"] or row[f"{way}_predicted"]) for way in ("bursts", "bytes")]
+    return [(cycles[0], cycles[1], int(numbers[network]))] if network in numbers else []
 
 
 def test_a_planted_verdict_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hwgen.papers.sousa.documents import mapping_files, mapping_readme
 from hwgen.papers.sousa.own_hardware import JUDGED, distinct_layers, judged_layers, own_mappings, own_npu
 from hwgen.papers.sousa.premise import figure_1_claim
 from hwgen.papers.sousa.rows import MODELS, NPU, READINGS, LayerRow, ModelRow, layer_rows, model_rows
-from hwgen.papers.sousa.system_rows import system_claims, system_lines
+from hwgen.papers.sousa.system_rows import system_claims, system_csv, system_lines
 
 __all__ = ["sousa"]
 
@@ -65,7 +65,10 @@ def sousa(
         "rtl": [asdict(run) for run in runs],
         "system": _system_data(together),
     }
-    command = command_text(PAPER, {"--networks": networks, "--hardware": hardware, "--rtl": rtl})
+    options = {"--networks": networks, "--hardware": hardware, "--rtl": rtl}
+    if rtl:
+        options |= {"--system": systems, "--limit": limit}
+    command = command_text(PAPER, options)
     answer(output, command, stated, files, text, data, as_json=as_json)
     is_least = all(row.burst <= min(row.volume, row.kindest) for row in [*layers, *own_layers])
     passed = all(found.passed for found in together.values())
@@ -93,6 +96,7 @@ def _drawn(
         if found.rows:
             figures[f"fig7_{Path(name).stem}"] = system_7(found.rows, found.npu)
             files["system.json"] = json_text(_system_data(together)).encode()
+            files["system.csv"] = system_csv({one: found.rows for one, found in together.items()}).encode()
     for stem, figure in figures.items():
         files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}
     return files

@@ -27,8 +27,8 @@ FILES_TEXT = """\
   byte"""
 
 SYSTEM_FILES_TEXT = """\
-- `system.json`: every layer on four clusters of each hardware; `mappings.jsonl`: each run, kept as soon as it was
-  there; `fig7_HARDWARE.png`, `.svg`: their MACs a cycle by MACs a byte"""
+- `system.json`, `system.csv`: every layer on four clusters of each hardware; `mappings.jsonl`: each run, kept as
+  soon as it was there; `fig7_HARDWARE.png`, `.svg`: their MACs a cycle by MACs a byte"""
 
 COLUMNS = (
     "reading",

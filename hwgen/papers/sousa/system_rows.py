@@ -1,15 +1,16 @@
 """What both mappings of each layer took on several clusters: rows, their sums, claims, and the table as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hwgen.arch.dram import BLOCK_BYTES
+from hwgen.ir.document import csv_lines
 from hwgen.papers.claims import Claim, cases, share_of_cases
 from hwgen.papers.sousa.claims import CLOSE, MOST, gain_within
 from hwgen.papers.sousa.model import Npu
 from hwgen.papers.sousa.rows import MODELS, PUBLISHED
 
-__all__ = ["Cost", "SystemRow", "premise_text", "system_claims", "system_lines"]
+__all__ = ["Cost", "SystemRow", "premise_text", "system_claims", "system_csv", "system_lines"]
 
 TOLERANCE = 0.01
 """The part by which the burst-aware mapping may be slower."""
@@ -215,6 +216,25 @@ def _of_roof(row: SystemRow, npu: Npu) -> float:
     peak = npu.clusters * npu.cores * npu.macs
     cost = row.burst_aware
     return row.macs / cost.cycles / min(peak, row.macs / (cost.dram_bytes * npu.byte_time))
+
+
+CSV_HEAD = (
+    "hardware", "layer", "networks", "bursts_mapping", "bursts_predicted", "bursts_measured", "bytes_mapping",
+    "bytes_predicted", "bytes_measured",
+)  # fmt: skip
+
+
+def system_csv(found: Mapping[str, Sequence[SystemRow]]) -> str:
+    """The rows by hardware as CSV: cycles of both mappings; without measured ones where a layer did not run."""
+    lines: list[Sequence[object]] = [CSV_HEAD]
+    for hardware, rows in found.items():
+        for row in rows:
+            networks = " ".join(f"{network}:{number}" for network, number in row.networks.items())
+            cells: list[object] = [hardware, row.layer, networks]
+            for one in (row.burst_aware, row.byte_counting):
+                cells += [one.mapping, round(one.predicted), "" if one.measured is None else one.measured]
+            lines.append(cells)
+    return csv_lines(lines)
 
 
 def system_lines(rows: Sequence[SystemRow], npu: Npu, refused: Sequence[str]) -> list[str]:

@@ -84,7 +84,7 @@ def cluster_claims(rows: Sequence[ClusterRow], scale: DesignScale) -> list[Claim
             f"{sum(row.equal for row in rows)} of {len(rows)} layers make the predicted accesses at DRAM and shared "
             "memory, to the byte",
             f"{where}. Our counts are exact at edges and halos, where Table 2 is not. Operands of 8 bits; the "
-            "paper's have 16. One image, two levels on chip: there is no loop over images and no third level in RTL.",
+            "paper's have 16. One image, two levels on chip: the RTL has no third one.",
             scope=_of_layers(rows),
             parts=cases("layers", (row.equal for row in rows)),
         ),
