@@ -53,6 +53,7 @@ regress: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --printed -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-stacks -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-stacks --full-size --dram cluster_ddr3 -o results/regress
+	$(BIN)/hwgen regress-stacks --all-channels -o results/regress
 	$(BIN)/hwgen regress-ways -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-clusters schedules/alexnet_cluster --hardware alexnet_cluster \
 	  --against-one alexnet_3,alexnet_4,alexnet_5 --together alexnet_2,alexnet_3,alexnet_5 -o results/regress

@@ -54,8 +54,8 @@ Rtl = Annotated[
         "cecconi-2017: Fig. 3 at full size on our own cluster, two of the layers simulated, and Fig. 4, transfers "
         "alone, of all layers on its DMA. sousa-2022: two small layers on our own cluster, simulated, and all layers "
         "on four clusters, with our DRAM and with the paper's, simulated up to --limit. "
-        "goetschalckx-2019: VGG-E's first five layers as a pipeline, simulated. yang-2016: three layers on a cluster "
-        "designed for them, simulated.",
+        "goetschalckx-2019: VGG-E's first five layers as a pipeline, and stacks of SRGAN and DMCNN-VD with "
+        "all channels, 24 rows of them. yang-2016: three layers on a cluster designed for them, simulated.",
     ),
 ]
 Small = Annotated[

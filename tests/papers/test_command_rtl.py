@@ -18,7 +18,7 @@ from tests.cli.command_line import Run
 from tests.cli.hierarchies.test_design import LAYERS
 from tests.studies.regress.test_pipeline import NAMES
 
-WHOLE = PipelineRow("vgg", 1, True, 117_123, 950_000, 0, 0, 300, True, 5_000)
+WHOLE = PipelineRow("vgg", 1, "as published", 117_123, 950_000, 0, 0, 300, True, 5_000)
 TILED = replace(WHOLE, tiles=2, rings=60_000, overlap=40_000)
 
 
@@ -33,7 +33,7 @@ def test_claims_of_pipelines() -> None:
     counted, tiles, *_ = pipeline_claims([WHOLE, replace(TILED, equal=False, rings=117_124)])
     assert (counted.verdict, tiles.verdict) == ("not reproduced", "not reproduced")
     assert counted.found.startswith("1 of 2 runs")
-    cut = pipeline_claims([replace(WHOLE, as_published=False)])
+    cut = pipeline_claims([replace(WHOLE, size="cut down")])
     assert [claim.verdict for claim in cut] == ["reproduced", *["not judged"] * 3]
 
 

@@ -74,6 +74,18 @@ def test_the_caches_of_the_results_are_kept() -> None:
             assert cells[first : first + 5] == [f"{value // 1000:,}" for value in found]
 
 
+def test_the_stacks_with_all_channels_are_kept() -> None:
+    """`hwgen paper goetschalckx-2019 --rtl` leaves rtl.csv, of which these are the rows with all channels."""
+    kept = list(csv.DictReader((KEPT / "goetschalckx-2019_rtl.csv").read_text(encoding="utf-8").splitlines()))
+    rows = table("results.md", "| stack | tiles | input | MACs |")
+    assert len(rows) == len(kept) == 4
+    for cells, one in zip(rows, kept, strict=True):
+        assert (f"{cells[0][1:-1]}_channels", cells[1]) == (one["stack"], one["tiles"])
+        assert (one["size"], one["equal"]) == ("all channels, 24 of 720 rows", "yes")
+        numbers = [one[name] for name in ("rings", "traffic", "overlap", "cycles")]
+        assert [*cells[4:7], cells[8]] == [f"{int(number):,}" for number in numbers]
+
+
 def test_the_layers_on_the_dram_of_eq_6_are_kept() -> None:
     """`hwgen paper sousa-2022 --rtl` leaves system.csv; the page has the layers that ran in the RTL, and the sums."""
     text = (KEPT / "sousa-2022_bursts.csv").read_text(encoding="utf-8")

@@ -509,8 +509,9 @@ def _not_judged() -> list[Claim]:
             "3 to 6",
             "SRGAN and DMCNN-VD depth first, in hardware",
             "-",
-            "In the RTL both run at a quarter of the channels and on smaller maps only. PReLU, leaky ReLU and SELU "
-            "run as ReLU there; by tables they run with --tables, and in quantised networks.",
+            "In the RTL parts of both run: two residual blocks of SRGAN and the first six layers of DMCNN-VD, with "
+            "all channels on 24 of the 720 rows, whole widths (`--rtl`, `hwgen regress-stacks --all-channels`). "
+            "PReLU, leaky ReLU and SELU run as ReLU there; by tables with --tables, and in quantised networks.",
         ),
         Claim(
             "4.4",

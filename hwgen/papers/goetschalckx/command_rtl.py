@@ -12,15 +12,16 @@ from hwgen.papers.answer import answer_rtl
 from hwgen.papers.goetschalckx.pipelines import PipelineRow, pipeline_claims, pipeline_lines
 from hwgen.papers.own_cluster_rtl import DEFAULT
 from hwgen.studies.regress.pipeline import StackRegression
-from hwgen.studies.regress.pipeline_cases import PipelineCase, full_size_cases, small_cases
+from hwgen.studies.regress.pipeline_cases import PipelineCase, all_channels_cases, full_size_cases, small_cases
 
 __all__ = ["goetschalckx_measured"]
 
 
 def goetschalckx_measured(output: Path, results: Path, *, small: bool, as_json: bool) -> int:
-    """VGG-E's first five layers (Fig. 7) as published, on a DRAM; ``small``: small stacks. 1 if the RTL differs.
+    """VGG-E's first five layers (Fig. 7) as published, on a DRAM, and stacks of SRGAN and DMCNN-VD with all channels;
+    ``small``: small stacks. 1 if the RTL differs.
 
-    What ``hwgen regress-stacks --full-size`` left in ``results`` is not simulated again.
+    What ``hwgen regress-stacks`` left in ``results``, with --full-size and --all-channels, is not simulated again.
     """
     claim_folder(output)
     cases = _cases(small=small)
@@ -42,7 +43,7 @@ def _cases(*, small: bool) -> tuple[PipelineCase, ...]:
         return tuple(case for case in small_cases() if "_dram_" not in case.name)
     port = dram_port(DEFAULT)
     assert port is not None
-    return tuple(full_size_cases(port))
+    return (*full_size_cases(port), *all_channels_cases())
 
 
 def _row(case: PipelineCase, result: dict[str, Any]) -> PipelineRow:
@@ -50,7 +51,7 @@ def _row(case: PipelineCase, result: dict[str, Any]) -> PipelineRow:
     return PipelineRow(
         case.name.rpartition("_x")[0],
         result["factor"],
-        as_published=case.size is not None and case.size.is_published,
+        size="" if case.size is None else case.size.text,
         rings=result["rings"],
         features=moved["input"] + moved["output"],
         overlap=moved["overlap_in"] + moved["overlap_out"],

@@ -65,7 +65,7 @@ def sousa(
         "rtl": [asdict(run) for run in runs],
         "system": _system_data(together),
     }
-    options = {"--networks": networks, "--hardware": hardware, "--rtl": rtl}
+    options: dict[str, object] = {"--networks": networks, "--hardware": hardware, "--rtl": rtl}
     if rtl:
         options |= {"--system": systems, "--limit": limit}
     command = command_text(PAPER, options)

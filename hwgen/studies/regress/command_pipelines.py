@@ -21,6 +21,7 @@ from hwgen.studies.regress.pipeline import StackRegression
 from hwgen.studies.regress.pipeline_cases import (
     CaseSize,
     PipelineCase,
+    all_channels_cases,
     full_size_cases,
     regression_cases,
     small_cases,
@@ -44,6 +45,14 @@ FullSize = Annotated[
         help="The first five layers of VGG-E as published, in one, two and four tiles, on the DRAM of --dram.",
     ),
 ]
+AllChannels = Annotated[
+    bool,
+    typer.Option(
+        "--all-channels",
+        help="The stacks of SRGAN and DMCNN-VD with all channels, 24 rows of the published width, in one "
+        "and two tiles.",
+    ),
+]
 
 WITHIN = 0.02
 """Cycles may differ from the prediction by that."""
@@ -55,16 +64,17 @@ def regress_stacks(
     jobs: Jobs = 1,
     small: Small = False,
     full_size: FullSize = False,
+    all_channels: AllChannels = False,
     dram: DramOption = None,
     as_json: Json = False,
 ) -> int:
     """Run stacks of VGG-E, SRGAN, MobileNetV2 and DMCNN-VD in one to three tiles and compare them with the model.
 
     The two stacks of MobileNetV2 are simulated as published. The others have a quarter of the channels and smaller
-    maps; a table gives the sizes. With --full-size VGG-E alone, as published.
+    maps; a table gives the sizes. With --full-size VGG-E alone, as published; with --all-channels SRGAN and DMCNN-VD.
     """
     require_folder(output)
-    cases = _cases(small, full_size, dram_port(dram))
+    cases = _cases(small, full_size, all_channels, dram_port(dram))
     note(f"{len(cases)} depth-first stacks; each pipeline's first run builds its simulator")
     with progress(len(cases), "simulating") as step:
         results = StackRegression(cases, output, jobs).run(lambda result: step())
@@ -82,7 +92,11 @@ def regress_stacks(
     return 0 if not late and not any(result["failures"] for result in results) else 1
 
 
-def _cases(small: bool, full_size: bool, port: DramPort | None) -> tuple[PipelineCase, ...]:
+def _cases(small: bool, full_size: bool, all_channels: bool, port: DramPort | None) -> tuple[PipelineCase, ...]:
+    if all_channels:
+        if small or full_size or port is not None:
+            raise InputError("--all-channels: expected without --small, --full-size and --dram")
+        return tuple(all_channels_cases())
     if full_size != (port is not None):
         raise InputError("--full-size: expected with --dram, and --dram with --full-size")
     if port is None:
@@ -144,7 +158,7 @@ def print_sizes(sizes: Sequence[tuple[str, CaseSize]]) -> None:
     """Print which parts of published networks are simulated, by name, and at which sizes."""
     rows: list[list[object]] = [
         [name, _shape(size.input), _shape(size.published_input), "all" if size.divisor == 1 else f"1/{size.divisor}",
-         size.macs, size.published_macs, "as published" if size.is_published else "cut down"]
+         size.macs, size.published_macs, size.text]
         for name, size in sizes
     ]  # fmt: skip
     columns = ["stack", "input", "input published", "channels", "MACs", "MACs published", "what it is"]

@@ -13,7 +13,9 @@ down: a quarter of the channels, on smaller maps.
 
 Inputs are channels x height x width. The published resolution of SRGAN and DMCNN-VD is that of the layer tables.
 
-The part of VGG-E also runs as published, on a DRAM: `full_size_cases`.
+The part of VGG-E also runs as published, on a DRAM: `full_size_cases`. Those of SRGAN and DMCNN-VD also run with
+all channels on a strip of the published width, 24 of 720 rows: `all_channels_cases`. A pipeline makes 1,280 lines of
+24 pixels of it, as long as those of one of 30 tiles of the whole map.
 """
 
 from collections.abc import Iterator
@@ -27,12 +29,21 @@ from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Edge, Graph, Span
 from hwgen.readers.layer_sets import load_layer_set
 
-__all__ = ["CaseSize", "Part", "PipelineCase", "full_size_cases", "regression_cases", "small_cases", "whole_stack"]
+__all__ = [
+    "CaseSize",
+    "Part",
+    "PipelineCase",
+    "all_channels_cases",
+    "full_size_cases",
+    "regression_cases",
+    "small_cases",
+    "whole_stack",
+]
 
 MACS = 512
 """Multipliers of the pipelines of the regression."""
 FULL_MACS = 1024
-"""Multipliers of those at full size: with more the slowest stage of VGG-E is no faster."""
+"""Multipliers of those with all channels: with more the slowest stage of VGG-E is no faster."""
 
 Shape = tuple[int, int, int]
 """Channels, height, width."""
@@ -59,6 +70,14 @@ class CaseSize:
     def is_published(self) -> bool:
         """Whether nothing is cut down."""
         return self.divisor == 1 and self.input == self.published_input
+
+    @property
+    def text(self) -> str:
+        """Whether it is as published, has all channels, or is cut down."""
+        if self.is_published:
+            return "as published"
+        strip = f"all channels, {self.input[1]} of {self.published_input[1]} rows"
+        return strip if self.divisor == 1 and self.input[2] == self.published_input[2] else "cut down"
 
 
 @dataclass(frozen=True)
@@ -131,6 +150,8 @@ PARTS = (
 )
 FACTORS = (1, 2, 3)
 FULL_FACTORS = (1, 2, 4)
+STRIP, STRIP_FACTORS = 24, (1, 2)
+"""Rows of the map, and tiles, of what runs with all channels but not at full size."""
 
 
 def whole_stack(network: Network, factor: int, *, through_dram: bool = False) -> Solution:
@@ -161,6 +182,20 @@ def full_size_cases(port: DramPort) -> Iterator[PipelineCase]:
     size = CaseSize(shape, shape, 1, macs, macs)
     for factor in FULL_FACTORS:
         yield PipelineCase(f"{part.name}_full_x{factor}", whole_stack(network, factor), size, FULL_MACS, port)
+
+
+def all_channels_cases() -> Iterator[PipelineCase]:
+    """The parts of SRGAN and DMCNN-VD with all channels, some rows of the published width, in one and two tiles."""
+    for part in PARTS:
+        if part.network not in ("srgan", "dmcnn_vd"):
+            continue
+        published = part.published()
+        _, _, width = shape = _input(published)
+        network = at_resolution(published, width, STRIP)
+        macs, published_macs = (sum(node.macs for node in one.layers) for one in (network, published))
+        size = CaseSize(_input(network), shape, 1, macs, published_macs)
+        for factor in STRIP_FACTORS:
+            yield PipelineCase(f"{part.name}_channels_x{factor}", whole_stack(network, factor), size, FULL_MACS)
 
 
 def small_cases() -> Iterator[PipelineCase]:

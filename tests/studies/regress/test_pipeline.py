@@ -69,6 +69,8 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("regress-stacks", "--dram", "cluster_ddr3", "-o", tmp_path), both)
     options = ("--full-size", "--dram", "cluster_ddr3", "--small")
     refused(run("regress-stacks", *options, "-o", tmp_path), "--small: expected without --full-size")
+    alone = "--all-channels: expected without --small, --full-size and --dram"
+    refused(run("regress-stacks", "--all-channels", "--small", "-o", tmp_path), alone)
 
 
 def test_a_stack_that_does_not_keep_pace() -> None:

@@ -4,7 +4,14 @@ import re
 
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.studies.regress import depth_first_gain_regression, pipeline_cases
-from hwgen.studies.regress.pipeline_cases import PARTS, CaseSize, full_size_cases, regression_cases, small_cases
+from hwgen.studies.regress.pipeline_cases import (
+    PARTS,
+    CaseSize,
+    all_channels_cases,
+    full_size_cases,
+    regression_cases,
+    small_cases,
+)
 
 
 def test_what_is_cut_down_says_so() -> None:
@@ -23,6 +30,19 @@ def test_cases_at_full_size_are_as_published() -> None:
     assert [case.solution.stacks[0].factor for case in cases] == [1, 2, 4]
     assert all(case.port == port for case in cases)
     assert all(case.size == CaseSize((3, 224, 224), (3, 224, 224), 1, 5_635_768_320, 5_635_768_320) for case in cases)
+
+
+def test_cases_with_all_channels_are_strips_of_the_published_width() -> None:
+    cases = list(all_channels_cases())
+    parts = ["srgan_blocks_channels", "dmcnn_vd_first6_channels"]
+    assert [case.name for case in cases] == [f"{part}_x{factor}" for part in parts for factor in (1, 2)]
+    for case in cases:
+        assert case.size is not None
+        channels, height, width = case.size.published_input
+        assert case.size.input == (channels, 24, width)
+        assert (case.size.divisor, case.size.is_published) == (1, False)
+        assert case.size.macs * height == case.size.published_macs * 24  # as much for each line
+    assert "24 of 720 rows" in (pipeline_cases.__doc__ or "")
 
 
 def test_the_docstring_has_the_sizes_of_the_cases() -> None:
