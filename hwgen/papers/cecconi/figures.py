@@ -24,7 +24,7 @@ def ways_3(rows: Sequence[WayRow]) -> Figure:
     axes.set(ylabel="cycles of the cluster", yscale="log")
     axes.set_xticks(range(len(layers)), layers, rotation=45)
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(fontsize="small")
+    figure.legend(fontsize="small", loc="outside upper left", ncols=4)
     return figure
 
 
@@ -50,7 +50,7 @@ def tiling_4(rows: Sequence[TilingRow]) -> Figure:
         axes.set(title=f"C, p, t = {cost}, {kind}", ylabel="transfer, cycles", yscale="log")
         axes.set_xticks(list(places), [row.layer for row in shown], rotation=45)
         axes.grid(axis="y", alpha=0.3)
-        axes.legend(fontsize="small")
     for axes in every[len(panels) :]:
         axes.set_visible(False)
+    figure.legend(*every[0].get_legend_handles_labels(), fontsize="small", loc="outside upper left", ncols=2)
     return figure
