@@ -192,7 +192,7 @@ def _nest(layer: Layer, lanes: Lanes) -> Schedule:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Of how many images the first, and one of the first five answers, is right, in floats and in fixed point."""
+    """The number of images whose first, and one of whose first five answers is right, in floats and in fixed point."""
 
     reading: str
     images: int
@@ -209,7 +209,7 @@ class Accuracy:
 
 
 def recognised(answers: NDArray[np.generic], labels: NDArray[np.int64]) -> tuple[int, int]:
-    """In how many images the right answer is the first, and among the first five; of equal ones the first counts."""
+    """The number of images whose right answer is the first, and among the first five; of equal ones the first."""
     order = np.argsort(-answers.astype(np.float64), axis=1, kind="stable")
     hits = order == labels[:, None]
     return int(hits[:, 0].sum()), int(hits[:, :5].sum())
