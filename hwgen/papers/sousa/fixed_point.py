@@ -192,7 +192,7 @@ def _nest(layer: Layer, lanes: Lanes) -> Schedule:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The number of images whose first, and one of whose first five answers is right, in floats and in fixed point."""
+    """The number of images whose first, and one of whose first five answers is right, in floats and fixed point."""
 
     reading: str
     images: int
