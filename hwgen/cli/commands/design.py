@@ -104,7 +104,7 @@ def design(
         raise InputError(f"--lanes: {error}") from None
     on_cluster = levels is None and sizes is None
     number = cores_of(cores or CORES)
-    coverage = covered(name, partial=partial, batches=not on_cluster)
+    coverage = covered(name, partial=partial, batches=True)
     if on_cluster:
         design_cluster(
             coverage.layers,

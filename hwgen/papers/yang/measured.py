@@ -7,6 +7,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.papers.claims import Claim, cases
 from hwgen.papers.yang.design_claims import MOST_OF_MACS
+from hwgen.papers.yang.designs import fc_layers
 from hwgen.papers.yang.rows import BENCHMARKS, benchmark_layers
 
 __all__ = ["FULL", "SMALL", "ClusterRow", "DesignScale", "cluster_claims", "cluster_lines"]
@@ -14,13 +15,21 @@ __all__ = ["FULL", "SMALL", "ClusterRow", "DesignScale", "cluster_claims", "clus
 
 @dataclass(frozen=True)
 class DesignScale:
-    """Layers, bytes of all memories on chip, number of HWCs, and lanes of a cluster that is designed for them."""
+    """Layers, bytes of all memories on chip, number of HWCs, and lanes of a cluster that is designed for them.
+
+    Members
+    -------
+    connected : fully connected layers with their numbers of images: a cluster of one HWC for each of them.
+    connected_bytes : of all memories of such a cluster.
+    """
 
     text: str
     layers: tuple[Layer, ...]
     bytes: int
     hwcs: int
     lanes: Lanes
+    connected: tuple[Layer, ...] = ()
+    connected_bytes: int = 0
 
 
 def _small() -> tuple[Layer, ...]:
@@ -40,9 +49,22 @@ def _small() -> tuple[Layer, ...]:
     )
 
 
-FULL = DesignScale("as published", tuple(benchmark_layers(("Conv3", "Conv4", "Conv5"))), 1 << 18, 4, Lanes(m=4, c=4))
-"""Conv1 and Conv2 have 780 and 23 thousand million multiply-accumulates, too many for a simulator."""
-SMALL = DesignScale("cut down to 8 to 16 channels of 8 x 8", _small(), 1 << 13, 2, Lanes(m=2, c=2))
+def _connected(most: int, **sizes: int) -> tuple[Layer, ...]:
+    """FC1 with one image, and with as many as are allowed; ``sizes``: cut down."""
+    one = next(layer for layer in fc_layers() if layer.name == "FC1")
+    return tuple(Layer(**{**one.model_dump(), **sizes, "batch": images}) for images in (1, most))
+
+
+FULL = DesignScale(
+    "as published", tuple(benchmark_layers(("Conv3", "Conv4", "Conv5"))), 1 << 18, 4, Lanes(m=4, c=4),
+    _connected(64), 1 << 13,
+)  # fmt: skip
+"""Conv1 and Conv2 have 780 and 23 thousand million multiply-accumulates, too many for a simulator, as has FC2 with a
+batch. FC1 has 20,000 weights, which are more than the memories on chip."""
+SMALL = DesignScale(
+    "cut down to 8 to 16 channels of 8 x 8", _small(), 1 << 13, 2, Lanes(m=2, c=2),
+    _connected(4, input_channels=72, output_channels=40), 1 << 11,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,6 +77,9 @@ class ClusterRow:
     dram, tcdm, local, mac : pJ of what these levels serve, by the counts; of the datapath's accesses as predicted.
     equal : every count of every operand at every level is the predicted one, and the output is right.
     predicted, cycles : of the whole layer.
+    images : of which the layer has the weights.
+    nested : whether every byte at the DRAM, and between shared memory and local buffers, is that of the model of
+        hierarchies for the same nest on three levels; None of several HWCs, of which some read together.
     """
 
     layer: str
@@ -67,6 +92,8 @@ class ClusterRow:
     equal: bool
     predicted: int
     cycles: int
+    images: int = 1
+    nested: bool | None = None
 
     @property
     def share(self) -> float:
@@ -76,6 +103,39 @@ class ClusterRow:
 
 def cluster_claims(rows: Sequence[ClusterRow], scale: DesignScale) -> list[Claim]:
     """What the paper states of accesses and energy, judged by what was counted."""
+    return [*_of_convolutions([row for row in rows if row.nested is None], scale), *_of_images(rows, scale)]
+
+
+def _of_images(rows: Sequence[ClusterRow], scale: DesignScale) -> list[Claim]:
+    """What it states of loops over images; none without fully connected layers."""
+    connected = [row for row in rows if row.nested is not None]
+    if not connected:
+        return []
+    first = {row.layer: row.dram_bytes / row.images for row in connected if row.images == 1}
+    more = [row for row in connected if row.images > 1]
+    return [
+        Claim(
+            "3.1, in the RTL",
+            "one sometimes wants to block over images as well, especially in fully connected layers",
+            "; ".join(
+                f"{row.layer}, {row.images} images: {row.dram_bytes / row.images:,.0f} bytes of the DRAM for each"
+                for row in connected
+            ),
+            f"Each on a cluster of one HWC with {scale.connected_bytes >> 10} KiB on chip that is designed for it, "
+            f"layers {scale.text}: loops over images around the tiles, so that a tile of weights serves several. "
+            "Accesses are those that the model of hierarchies has for the nest, to the byte, at the DRAM, the shared "
+            "memory and the local buffers; the datapath's, which no bus shows, are predicted.",
+            scope=f"{len(first)} of the 2 fully connected layers of Table 4: FC2 takes too long to simulate",
+            parts=(
+                *cases("accesses of a hierarchy", (bool(row.nested) and row.equal for row in connected)),
+                *cases("fewer bytes an image", (row.dram_bytes / row.images < first[row.layer] for row in more)),
+            ),
+        )
+    ]
+
+
+def _of_convolutions(rows: Sequence[ClusterRow], scale: DesignScale) -> list[Claim]:
+    """What it states of loop orders and energy."""
     where = f"{scale.hwcs} HWCs, {scale.bytes >> 10} KiB on chip, layers {scale.text}"
     return [
         Claim(
@@ -106,8 +166,8 @@ def _of_layers(rows: Sequence[ClusterRow]) -> str:
 def cluster_lines(rows: Sequence[ClusterRow], hardware: str) -> list[str]:
     """The rows as a table in Markdown."""
     columns = (
-        "layer", "DRAM bytes", "bytes at the HWCs", "DRAM uJ", "shared uJ", "local uJ", "MACs uJ", "memory / MACs",
-        "as predicted", "cycles predicted", "cycles",
+        "layer", "images", "DRAM bytes", "bytes at the HWCs", "DRAM uJ", "shared uJ", "local uJ", "MACs uJ",
+        "memory / MACs", "as predicted", "cycles predicted", "cycles",
     )  # fmt: skip
     text = f"{hardware} Bytes are those of I, W and O; the energy has biases and the program, too."
     return [text, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *map(_line, rows)]
@@ -115,6 +175,6 @@ def cluster_lines(rows: Sequence[ClusterRow], hardware: str) -> list[str]:
 
 def _line(row: ClusterRow) -> str:
     energies = (f"{energy / 1e6:.4g}" for energy in (row.dram, row.tcdm, row.local, row.mac))
-    cells = (row.layer, f"{row.dram_bytes:,}", f"{row.tcdm_bytes:,}", *energies, f"{row.share:.2f}",
+    cells = (row.layer, str(row.images), f"{row.dram_bytes:,}", f"{row.tcdm_bytes:,}", *energies, f"{row.share:.2f}",
              "yes" if row.equal else "NO", f"{row.predicted:,}", f"{row.cycles:,}")  # fmt: skip
     return f"| {' | '.join(cells)} |"

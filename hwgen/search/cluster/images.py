@@ -35,7 +35,7 @@ from hwgen.model.nest.traffic import Held, crossing
 from hwgen.search.cluster.optimal import ClusterResult, Judge, floor_of
 from hwgen.search.objectives.of_cluster import CYCLES, cluster_objective
 
-__all__ = ["Solve", "search_batch"]
+__all__ = ["Solve", "of_images", "search_batch"]
 
 MOST_OF_ONE = 6
 """Candidates that are weighed, or timed, of each schedule of one image."""
@@ -135,7 +135,7 @@ def _judged(layer: Layer, hardware: Hardware, found: Iterable[ClusterResult], ju
     known, reason = list[_Candidate](), None
     for of_one in found:
         number = 0
-        for moved, schedule in _fitting(layer, of_one.schedule, (hardware.cluster or Cluster()).tcdm):
+        for moved, schedule in of_images(of_one.schedule, layer.batch, (hardware.cluster or Cluster()).tcdm):
             try:
                 known.append(_Candidate(schedule, moved, judge(schedule), of_one))
             except InputError as error:
@@ -169,12 +169,15 @@ def _of_one_image(layer: Layer, hardware: Hardware, solve: Solve, parts: Sequenc
 # --- loops over images ---
 
 
-def _fitting(layer: Layer, of_one: Schedule, tcdm: int) -> Iterator[tuple[int, Schedule]]:
-    """The candidates around the tiles of one image's schedule that fit, that of the fewest DRAM bytes first."""
+def of_images(of_one: Schedule, batch: int, tcdm: int) -> Iterator[tuple[int, Schedule]]:
+    """Schedules of a batch around the tiles of one image's that fit a shared memory, of the fewest DRAM bytes first.
+
+    Each with these bytes. The TCDM's markers of the one image's schedule do not matter.
+    """
     around, inside = _apart(of_one)
-    layer = of_one.layer.of_images(layer.batch)
+    layer = of_one.layer.of_images(batch)
     ranked: list[tuple[int, int, tuple[Loop, ...], tuple[_Place, ...]]] = []
-    for loops in _with_images(around, layer.batch):
+    for loops in _with_images(around, batch):
         whole = of_one.model_copy(update={"layer": layer, "nest": (*loops, *inside)})
         nest = Nest(whole)
         for places in product(*(_places(nest, array, len(loops)) for array in ARRAYS)):

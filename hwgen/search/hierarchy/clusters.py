@@ -13,6 +13,9 @@ these fronts. With these, every tile that promises most gets its schedule, and i
 partitioning: the inputs are read for all of them at once, the weights are each one's own), by rows (XY: the other way
 round), or by both. What is read for several is a broadcast. Their shuffle between two layers costs nothing apart:
 outputs are in the DRAM, or in the TCDM that all HWCs share, and not in a memory of one of them.
+
+*Batches.* Tiles and the nests of the HWCs are those of one image; loops over images are put around them where the DMA
+moves least, and of a few such places the schedule of least energy is taken (`hwgen.search.cluster.images`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +38,7 @@ from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
 from hwgen.model.cluster.cluster_counts import dram_bytes, predict_cluster
 from hwgen.model.energy import TABLE, WIDTH, device_energy, prices_of_memories
 from hwgen.search.cluster.cost_levels import MAX_TRIED, CostLevels
+from hwgen.search.cluster.images import of_images
 from hwgen.search.cluster.inner_nest import InnerNests
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, spreads_of
@@ -53,6 +57,8 @@ EXACT = 2
 SMALLEST_LOCAL = 128
 LARGEST_LOCAL = 1024
 BANKS = 16
+PLACES = 4
+"""Places of the loops over images around a tile of which the energy is counted."""
 Floats = NDArray[np.float64]
 
 
@@ -157,18 +163,21 @@ class _Search:
     """One TCDM and one number of HWCs."""
 
     def __init__(self, layers: Sequence[Layer], cluster: Cluster, local: int, lanes: Lanes) -> None:
-        self._layers, self._cluster, self._local, self._bits = layers, cluster, local, Bits()
+        self._batches, self._layers = layers, [layer.of_images(1) for layer in layers]
+        self._cluster, self._local, self._bits = cluster, local, Bits()
         self._lanes = lanes
         hardware = self._hardware(None, None)
         least_bytes = cluster_objective("dram-bytes", hardware)
         self._levels = [
             CostLevels(
-                layer, self._bits, cluster, Target.of(hardware), least_bytes, demand=None, max_tried=MAX_TRIED,
-                spreads=True,
+                layer.of_images(1), self._bits, _room(cluster, layer.batch), Target.of(hardware), least_bytes,
+                demand=None, max_tried=MAX_TRIED, spreads=True,
             )
             for layer in layers
         ]  # fmt: skip
-        self._tiles = [list(self._near(levels)) for levels in self._levels]
+        self._tiles = [
+            list(self._near(levels, layer.batch)) for levels, layer in zip(self._levels, layers, strict=True)
+        ]
 
     def _hardware(self, order: Order | None, buffers: dict[ArrayName, int] | None) -> Hardware:
         name = f"cluster_{self._cluster.hwcs}x{self._lanes}"
@@ -183,7 +192,7 @@ class _Search:
             cluster=self._cluster,
         )
 
-    def _near(self, levels: CostLevels) -> Iterator[_Tile]:
+    def _near(self, levels: CostLevels, batch: int) -> Iterator[_Tile]:
         """The tiles that are looked at."""
         known: list[dict[Dim, int]] = []
         least = levels.space.least()
@@ -192,10 +201,17 @@ class _Search:
             tiles = ((steps, loops) for _, steps, loops in islice(near, 16 * TILES))
             for steps, loops in islice(levels.fitting(tiles), TILES):
                 known.append(steps)
-                moved = dram_bytes(levels.trial(steps, loops))
+                moved = self._moved(levels.trial(steps, loops), batch)
                 for spread in spreads_of(steps, self._cluster.hwcs):
                     yield _Tile(steps, loops, spread, moved)
             least = levels.space.least(int(least * (1 + SHARE)))
+
+    def _moved(self, trial: Schedule, batch: int) -> int:
+        """Bytes of the DRAM with loops around a tile; of a batch with those over images in the best place."""
+        if batch == 1:
+            return dram_bytes(trial)
+        found = next(of_images(trial, batch, self._cluster.tcdm), None)
+        return batch * dram_bytes(trial) if found is None else found[0]
 
     def best(self, check: Check) -> list[ClusterPoint]:
         """The best cluster of all orders; none if none runs all layers."""
@@ -230,9 +246,9 @@ class _Search:
             if sum(sizes) > self._local:
                 continue
             total, costs = 0.0, []
-            for layer, tiles, rows in zip(self._layers, self._tiles, fronts, strict=True):
+            for layer, tiles, rows in zip(self._batches, self._tiles, fronts, strict=True):
                 moved = np.array([one.dram_bytes for one in tiles]) * prices[DRAM.name]
-                fetched = np.array([_least(front, sizes) for front in rows]) * prices[TCDM.name]
+                fetched = np.array([_least(front, sizes) for front in rows]) * prices[TCDM.name] * layer.batch
                 costs.append(moved + fetched)
                 served = zip(_datapath_bytes(layer, self._lanes, self._bits), sizes, strict=True)
                 total += costs[-1].min() + sum(count * table.per_byte(size, WIDTH) for count, size in served)
@@ -258,18 +274,34 @@ class _Search:
                 found = inner.best(tile.loops, tile.steps, tile.spread, spills=spills, divided=divided)
                 if found is None or not self._levels[number].fits(found[0]):
                     continue
-                schedule = found[0]
-                try:
-                    check(schedule, hardware)
-                except InputError:
-                    continue
-                counts = predict_cluster(schedule, self._cluster.hwcs, port, multicast=self._cluster.multicast).counts
-                energy = device_energy(schedule, counts, prices).total
-                tried[kind] = tried.get(kind, 0) + 1
-                if best is None or energy < best[0]:
-                    best = energy, schedule
-                break
+                runs = 0
+                for schedule in self._of_batch(found[0], self._batches[number].batch):
+                    try:
+                        check(schedule, hardware)
+                    except InputError:
+                        continue
+                    hwcs, multicast = self._cluster.hwcs, self._cluster.multicast
+                    counts = predict_cluster(schedule, hwcs, port, multicast=multicast).counts
+                    energy = device_energy(schedule, counts, prices).total
+                    runs += 1
+                    if best is None or energy < best[0]:
+                        best = energy, schedule
+                if runs:
+                    tried[kind] = tried.get(kind, 0) + 1
+                    break
         return best
+
+    def _of_batch(self, schedule: Schedule, batch: int) -> Iterator[Schedule]:
+        """The schedule of one image, or those of a batch around its tiles."""
+        if batch == 1:
+            yield schedule
+            return
+        yield from (one for _, one in islice(of_images(schedule, batch, self._cluster.tcdm), PLACES))
+
+
+def _room(cluster: Cluster, batch: int) -> Cluster:
+    """The shared memory for tiles: of a batch a half, so that there is room for tiles of two images."""
+    return cluster if batch == 1 else cluster.model_copy(update={"tcdm": cluster.tcdm // 2})
 
 
 def _ladder(unit: int, most: int) -> list[int]:

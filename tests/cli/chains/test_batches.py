@@ -50,6 +50,17 @@ def test_batches_on_a_cluster(run: Run, tmp_path: Path, table: Path) -> None:
     assert [results[one["layer"]]["measured"] for one in predicted] == [one["counts"] for one in predicted]
 
 
+def test_a_cluster_is_designed_for_batches(run: Run, tmp_path: Path, table: Path) -> None:
+    """Its memories do not hold the weights of the first layer, which come once for all images."""
+    out = tmp_path / "designed"
+    made = run("design", table, "--sram", "1536", "--cores", "1", "--lanes", "m2c2", "-o", out, "--json")
+    assert (made.status, made.err) == (0, "")
+    assert made.json["bytes"] <= 1536 == 64 * 24
+    fc, _ = run("predict", out, "--json").json["schedules"]
+    assert fc["counts"]["dram"]["W"]["read"]["bytes"] == 64 * 24
+    assert fc["energy"] == made.json["layers"][0]["energy"]
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

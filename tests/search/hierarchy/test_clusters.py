@@ -5,6 +5,7 @@ import pytest
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.energy import datapath_counts, device_energy, prices_of_memories
@@ -49,3 +50,22 @@ def test_the_cluster_of_least_energy_comes_first() -> None:
             prices = prices_of_memories(point.hardware.buffers or {}, point.cluster)
             assert energy == device_energy(schedule, counts, prices).total
             assert bool(any(loop.over for loop in schedule.loops)) == (point.cluster.hwcs == 2)
+
+
+@pytest.mark.parametrize("hwcs", [1, 2])
+def test_batches_take_less_energy_than_images_alone(hwcs: int) -> None:
+    """Weights that no memory on chip holds come once for all images; energies are those of the model."""
+    one = Layer(name="fc", op="fc", input_channels=72, output_channels=40, input_height=1, input_width=1, kernel=1)
+    layers = [one.of_images(4), conv((4, 4, 4, 4), (3, 3)).of_images(3)]
+    space = ClusterSpace(2048, (hwcs,), LANES)
+    (point,), (alone,) = (best_clusters(given, space, lambda *_: None) for given in (layers, [one]))
+    fc, square = point.schedules
+    assert (fc.layer, square.layer.batch) == (layers[0], 3)
+    assert point.energies[0] < 3 * alone.energies[0]
+    for schedule, energy in zip(point.schedules, point.energies, strict=True):
+        counts = predict_cluster(schedule, hwcs, multicast=point.cluster.multicast).counts
+        prices = prices_of_memories(point.hardware.buffers or {}, point.cluster)
+        assert energy == device_energy(schedule, counts, prices).total
+        layer = schedule.layer
+        moved = {array: counts.operand_bytes(array, "dram") for array in ARRAYS}
+        assert moved == {"I": layer.input_elements, "W": layer.weight_elements, "O": layer.output_elements}
