@@ -12,6 +12,7 @@ from hwgen.arch.vector.shape import VectorShape
 
 __all__ = [
     "HWC_PORTS",
+    "REMEMBERED",
     "SHARED_PORTS",
     "START_AFTER_START",
     "START_ANSWERED",
@@ -25,6 +26,8 @@ __all__ = [
 HWC_PORTS = ("i", "w", "o")
 SHARED_PORTS = ("i", "w")
 """The ports at which several HWCs may read together."""
+REMEMBERED = 3
+"""Accesses of a wide port for which it is remembered that it waited for a steady one, see `TcdmParameters`."""
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
-from hwgen.arch.cluster import TcdmParameters
+from hwgen.arch.cluster import REMEMBERED, TcdmParameters
 from hwgen.gateware.bus.tcdm import TcdmSignature
 
 __all__ = ["TcdmBanks", "TcdmPorts", "join_port"]
-
-REMEMBERED = 3
-"""Accesses of a wide port for which it is remembered that it waited for a steady one."""
 
 
 def _side_by_side(widths: Sequence[int]) -> data.FlexibleLayout:

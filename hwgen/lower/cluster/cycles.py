@@ -9,25 +9,28 @@ import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.commands import Opcode
+from hwgen.arch.dma import DmaParameters
 from hwgen.arch.dram import BLOCK_BYTES, Dram, DramPort
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
 from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.lower.cluster.moved_lines import estimated_lines, moved_lines
 from hwgen.lower.cluster.program import ClusterProgram
-from hwgen.lower.cluster.slice_waits import KEPT_SLICES, WorkOf, Works, with_waits, without_waits
+from hwgen.lower.cluster.slice_waits import KEPT_SLICES, Overlap, Tempo, WorkOf, with_waits
 from hwgen.lower.cluster.tiles import Slice, TileCommands
+from hwgen.model.cluster.bank_waits import Moved
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place_in
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import weights_may_be_ordered
-from hwgen.model.hwc.cycles import HwcTiming
+from hwgen.model.hwc.cycles import NO_WAITS, HwcTiming
 from hwgen.model.nest.one_level import PerOperand
-from hwgen.model.system.cycles import PlayedProgram, moved_words, play_together
-from hwgen.model.system.times import ClusterTimes
+from hwgen.model.system.cycles import PlayedProgram, play_together
+from hwgen.model.system.times import ClusterTimes, Work
 
 __all__ = ["MOVE_CYCLES", "cluster_cycles", "estimated_cycles", "played", "works_of"]
 
@@ -44,26 +47,44 @@ def played(program: ClusterProgram) -> PlayedProgram:
     return _with_works(program, works_of(program))
 
 
-def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[int]:
-    """Cycles of what each START begins, in program order.
+def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[Work | int]:
+    """What each START begins, in program order.
 
-    ``early`` : of those on the vector unit, where a program of it is among the commands.
+    ``early`` : cycles of those on the vector unit, where a program of it is among the commands.
     """
     tiles = TileCommands(program.schedule, None, program.cluster.hwcs, program.placement, {})
     timing = program.cluster.dram or IMMEDIATE
+    own = [not command.mask >> program.cluster.hwcs for command in program.commands if command.opcode is Opcode.START]
+    lengths = [len(tiles.slices[tile]) for tile in range(len(tiles.slices))]
+    first = np.cumsum([0, *lengths[:-1]])
+    moved = moved_lines(program.commands, program.hardware)
 
-    def in_order(works: Works) -> Sequence[int]:
-        own, others = chain.from_iterable(works[kind] for kind in tiles.kinds), iter(early)
-        starts = (command for command in program.commands if command.opcode is Opcode.START)
-        return tuple(next(others if command.mask >> program.cluster.hwcs else own) for command in starts)
+    def in_order(tempo: Tempo) -> Sequence[Work | int]:
+        works, others = chain.from_iterable(tempo), iter(early)
+        return tuple(next(works) if one else next(others) for one in own)
 
-    def moves(works: Works) -> float:
-        times = play_together([_with_works(program, in_order(works))], program.hardware, timing)[0]
-        return moved_words(program.commands) * _beside(
-            times.total, times.busy["compute"], times.busy["load"] + times.busy["store"]
-        )
+    def overlap(tempo: Tempo) -> Overlap:
+        times = play_together([_with_works(program, in_order(tempo))], program.hardware, timing)[0]
+        beside = np.array([one for one, is_own in zip(times.beside, own, strict=True) if is_own], float)
+        takes = [_longest(parts, works) for parts, works in zip(tiles.slices, tempo, strict=True)]
+        shares = np.minimum(1.0, np.add.reduceat(beside, first) / np.maximum(1.0, takes)[:, None])
+        return Overlap(_rates(moved, (times.busy["load"], times.busy["store"])), shares.tolist())
 
-    return in_order(with_waits(_work_of(tiles, program.parameters), tiles, program.cluster, moves))
+    return in_order(with_waits(_work_of(tiles, program.parameters), tiles, program.cluster, moved, overlap))
+
+
+def _rates(moved: tuple[Moved, Moved], busy: tuple[float, float]) -> tuple[float, float]:
+    """Lines a cycle that loads and stores move which are ``busy`` for as many cycles."""
+    loads, stores = (one.number / max(1.0, cycles) for one, cycles in zip(moved, busy, strict=True))
+    return min(1.0, loads), min(1.0, stores)
+
+
+def _longest(parts: Sequence[Slice], works: Sequence[Work], start: float = 0.0) -> float:
+    """The cycles of a tile whose HWCs take their slices one after the other, with ``start`` cycles before each."""
+    busy = dict.fromkeys((part.hwc for part in parts), 0.0)
+    for part, work in zip(parts, works, strict=True):
+        busy[part.hwc] += work.cycles + start
+    return max(busy.values())
 
 
 def _beside(total: float, computes: float, moves: float) -> float:
@@ -71,7 +92,7 @@ def _beside(total: float, computes: float, moves: float) -> float:
     return min(1.0, max(0.0, moves + computes - total) / moves) if moves else 0.0
 
 
-def _with_works(program: ClusterProgram, works: Sequence[int]) -> PlayedProgram:
+def _with_works(program: ClusterProgram, works: Sequence[Work | int]) -> PlayedProgram:
     return PlayedProgram(program.commands, works, program.layout.program, len(program.words))
 
 
@@ -134,7 +155,8 @@ def estimated_cycles(
     a_beat = max(1.0, (port.dram.block_cycles + port.dram.access_cycles) * port.beat_bytes / BLOCK_BYTES)
     ordered = ordered and weights_may_be_ordered(schedule)
     alone, ahead = not ordered and _apart(schedule), ordered and residence.ahead
-    loads, stores, moved = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices)), 0.0
+    loads, stores = np.zeros(len(tiles.slices)), np.zeros(len(tiles.slices))
+    words = single = stored_words = 0.0
     for array in (one for one in ARRAYS if one not in residence.unmoved):
         for stay in placement[array].stays:
             element = placement[array].element
@@ -142,7 +164,9 @@ def estimated_cycles(
                 beats = _beats(stay.new, array, schedule, element, port.beat_bytes)
                 if array == "W" and alone:
                     beats *= WORD_BYTES  # a port writes a byte of a word in a cycle
-                moved += beats * port.beat_bytes / WORD_BYTES
+                    single += beats * port.beat_bytes / WORD_BYTES
+                else:
+                    words += beats * port.beat_bytes / WORD_BYTES
                 pieces = 0 if array != "W" or ordered else _pieces(stay.new, schedule)
                 loads[stay.first] += MOVE_CYCLES + PIECE_CYCLES * pieces + a_beat * beats
             if array == "O":
@@ -150,39 +174,41 @@ def estimated_cycles(
                 size = schedule.bits.O // 8 if whole else element
                 spans = tuple((stay.ranges[DIMS.index(dim)],) for dim in OUTPUT_DIMS)
                 beats = _beats(spans, array, schedule, size, port.beat_bytes)
-                moved += beats * port.beat_bytes / WORD_BYTES
+                stored_words += beats * port.beat_bytes / WORD_BYTES
                 stores[stay.last] += MOVE_CYCLES + a_beat * beats
+    dma = DmaParameters(axi_bits=cluster.axi_bits)
+    moved = estimated_lines(dma, schedule.lanes, prod(schedule.layer.weight_kernel), (words, single, stored_words))
     first = tiles.slices[0]
     others = len({part.hwc for part in first}) - 1, len({id(tiles.small(part)) for part in first}) - 1
     # The reader has these commands before it comes to the loads.
     begins = float(others[0] * HWC_CYCLES + others[1] * SHAPE_CYCLES)
 
-    def takes(works: Works) -> tuple[float, float]:
+    def takes(tempo: Tempo) -> tuple[float, float]:
         """All cycles, and those in which HWCs compute."""
         loaded = computed = before = begins
         stored = computes = 0.0
-        busy = [_busy(tiles.slices[tile], each) for tile, each in zip(tiles.examples, works, strict=True)]
-        for kind, load, store in zip(tiles.kinds, loads.tolist(), stores.tolist(), strict=True):
+        for parts, works, load, store in zip(tiles.slices, tempo, loads.tolist(), stores.tolist(), strict=True):
+            busy = TILE_CYCLES + _longest(parts, works, START_CYCLES)
             loaded = max(loaded, before) + load  # into the place of the tile before the last one
-            before, computed = computed, max(computed, loaded) + TILE_CYCLES + busy[kind]
-            computes += TILE_CYCLES + busy[kind]
+            before, computed = computed, max(computed, loaded) + busy
+            computes += busy
             stored = max(stored, computed) + store if store else stored
         return max(stored, computed), computes
 
-    def moves(works: Works) -> float:
-        return moved * _beside(*takes(works), float(loads.sum() + stores.sum()))
+    load_cycles, store_cycles = float(loads.sum()), float(stores.sum())
+
+    def overlap(tempo: Tempo) -> Overlap:
+        total, computes = takes(tempo)
+        beside = _beside(total, computes, load_cycles + store_cycles) / max(1.0, computes)
+        share = min(1.0, beside * load_cycles), min(1.0, beside * store_cycles)
+        return Overlap(_rates(moved, (load_cycles, store_cycles)), [share] * len(tiles.slices))
 
     work = _work_of(tiles, tiles.parameters)
-    at_least = takes(without_waits(work, tiles))[0]
-    return at_least if at_least > most else takes(with_waits(work, tiles, cluster, moves))[0]
-
-
-def _busy(parts: Sequence[Slice], works: Sequence[int]) -> int:
-    """About the cycles of a tile, whose HWCs take their slices one after the other."""
-    busy = dict.fromkeys((part.hwc for part in parts), 0)
-    for part, work in zip(parts, works, strict=True):
-        busy[part.hwc] += work + START_CYCLES
-    return max(busy.values())
+    alone_works = [[Work(work(part, NO_WAITS)) for part in tiles.slices[tile]] for tile in tiles.examples]
+    at_least = takes([alone_works[kind] for kind in tiles.kinds])[0]
+    if at_least > most:
+        return at_least
+    return takes(with_waits(work, tiles, cluster, moved, overlap))[0]
 
 
 def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int, beat_bytes: int) -> float:

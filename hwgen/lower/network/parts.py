@@ -24,6 +24,7 @@ from hwgen.lower.vector.program import VectorProgram, moves_in
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.model.dma.cycles import shared_accesses
 from hwgen.model.dram.streams import Streams
+from hwgen.model.system.times import Work
 
 __all__ = ["Early", "LayerPart", "Part", "PartCounts", "Regions", "VectorPart"]
 
@@ -105,8 +106,8 @@ class Part(Protocol):
     def dram_regions(self) -> Regions: ...
 
     @property
-    def works(self) -> Sequence[int]:
-        """Cycles of what each START begins, in program order."""
+    def works(self) -> Sequence[Work | int]:
+        """What each START begins, in program order; numbers are cycles, in which the DMA does not wait."""
         ...
 
     def counts(self, port: DramPort, streams: Streams) -> PartCounts:
@@ -200,7 +201,7 @@ class LayerPart:
         return tuple((one.base, one.base + one.size, kind) for one, kind in tensors if kind.name not in unmoved)
 
     @property
-    def works(self) -> Sequence[int]:
+    def works(self) -> Sequence[Work | int]:
         """See `Part`."""
         return works_of(self.program, self.beside.early_works if self.beside else ())
 

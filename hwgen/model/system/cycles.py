@@ -3,13 +3,15 @@
 Readers of programs, queues of commands, channels of the DMAs, interconnect and DRAM are played cycle by cycle,
 without data: every burst has its own beats, blocks and row misses, waits for the bursts of others, and is asked for
 when there is room for it. HWCs compute for as long as they are told to, with what they wait at the banks of their
-cluster's memory as that is estimated (`hwgen.model.cluster.bank_waits`). Bytes that the DMA scatters wait for each
-other at the banks; what loads and stores of words and the vector unit wait there is not in it.
+cluster's memory as that is estimated, and so wait lines of the DMA while HWCs compute
+(`hwgen.model.cluster.bank_waits`). Bytes that the DMA writes one by one wait for each other at the banks; what the
+vector unit waits there is not in it.
 """
 
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +26,9 @@ from hwgen.arch.latency import COMMANDS_UNDER_WAY, LINE_READ, PROGRAM_STARTED
 from hwgen.model.dram.cycles_kernel import dram_parameters, idle_dram
 from hwgen.model.system import tables
 from hwgen.model.system.cycles_kernel import run_clusters
-from hwgen.model.system.times import ClusterTimes, QueueName
+from hwgen.model.system.times import Beside, ClusterTimes, QueueName, Work
 
-__all__ = ["PlayedProgram", "moved_words", "play_together"]
+__all__ = ["PlayedProgram", "play_together"]
 
 Ints = NDArray[np.int64]
 NAMES: tuple[QueueName, ...] = ("load", "compute", "store")
@@ -50,12 +52,12 @@ class PlayedProgram:
     Members
     -------
     commands : up to END.
-    works : cycles of what each START begins, in their order.
+    works : what each START begins, in their order: numbers are cycles, in which the DMA does not wait.
     address, words : where the program is in the DRAM, and its length.
     """
 
     commands: Sequence[Command]
-    works: Iterable[float]
+    works: Iterable[float | Work]
     address: int
     words: int
 
@@ -94,21 +96,22 @@ def play_together(
     asked, hwcs = np.zeros((number, tables.RING), np.int64), np.zeros((number, hardware.units), np.int64)
     settled = np.zeros((number, 1 + max(one.settling for one in known), 1 + tables.QUEUES), np.int64)
     open_rows = closed_rows(timing, tables.STREAMS * number)
+    commands = _together(lists)
     ends = run_clusters(
-        rows, _together(lists), of_queue, moves, _parameters(hardware, timing, restless), *rings, asked,
+        rows, commands, of_queue, moves, _parameters(hardware, timing, restless), *rings, asked,
         hwcs, settled, open_rows, *idle_dram(), np.zeros(tables.BUS, np.int64), np.zeros(tables.RING, np.int64),
         np.zeros(3, np.int64),
     )  # fmt: skip
     if not ends:
         raise ValueError("program: some command waits for a token that never comes")
-    return [_times(rows[k], settled[k], k) for k in range(len(programs))]
+    return [_times(rows[k], settled[k], commands[k, known[k].starts], k) for k in range(len(programs))]
 
 
 def _settles(one: Command) -> bool:
     return one.queue is Queue.PROGRAM and one.opcode is Opcode.CONFIGURE
 
 
-def _times(row: Ints, settled: Ints, number: int) -> ClusterTimes:
+def _times(row: Ints, settled: Ints, starts: Ints, number: int) -> ClusterTimes:
     queues, begin = range(tables.QUEUES), START_AFTER_START * number
     waited = settled[: row[tables.R_SETTLED]]
     waits = {
@@ -124,6 +127,7 @@ def _times(row: Ints, settled: Ints, number: int) -> ClusterTimes:
         waits,
         tuple(float(one[tables.QUEUES] - begin) for one in waited),
         tuple({NAMES[queue]: float(one[queue]) for queue in queues} for one in waited),
+        tuple(Beside(*one) for one in starts[:, tables.C_BESIDE : tables.COMMAND].tolist()),
     )
 
 
@@ -160,7 +164,6 @@ class _Known:
     rows : a command each, its work left open.
     starts : the numbers of those that begin work.
     moves : a descriptor each.
-    words : moved by these, a byte that is moved by itself as much as a word.
     settling : commands that wait until all before them is done.
     """
 
@@ -168,23 +171,20 @@ class _Known:
     rows: Ints
     starts: Ints
     moves: Ints
-    words: float
     settling: int
 
-    def with_works(self, works: Iterable[float]) -> Ints:
-        """The rows with the cycles of what each START begins."""
-        rows, following = self.rows.copy(), iter(works)
-        rows[self.starts, tables.C_WORK] = [round(next(following)) for _ in self.starts]
+    def with_works(self, works: Iterable[float | Work]) -> Ints:
+        """The rows with what each START begins."""
+        rows, begun = self.rows.copy(), islice(works, len(self.starts))
+        ones = [one if isinstance(one, Work) else Work(one) for one in begun]
+        rows[self.starts, tables.C_WORK] = [round(one.cycles) for one in ones]
+        for kind in range(tables.LINES):
+            rows[self.starts, tables.C_LATE + kind] = [round(one.late[kind] * tables.PARTS) for one in ones]
         return rows
 
 
 _latest: deque[_Known] = deque(maxlen=8)
 """Programs are played several times in a row."""
-
-
-def moved_words(commands: Sequence[Command]) -> float:
-    """Words that the DMA moves; a byte that it moves by itself counts as one."""
-    return _known(commands).words
 
 
 def _known(commands: Sequence[Command]) -> _Known:
@@ -202,13 +202,12 @@ def _read(commands: Sequence[Command]) -> _Known:
     for one in commands:
         kind = tables.SETTLES if _settles(one) else KINDS[one.opcode]
         takes, posts = (sum(1 << queue for queue in queues) for queues in (one.takes, one.posts))
-        rows.append((int(one.queue), kind, len(one.payload), takes, posts, one.mask, 0))
-    found, moves = np.array(rows, np.int64).reshape(-1, tables.COMMAND), _descriptors(commands)
-    bytes_moved = moves[:, tables.E_LENGTH] * moves[:, tables.E_COUNT_1] * moves[:, tables.E_COUNT_2]
-    words = float((bytes_moved / np.where(moves[:, tables.E_APART], 1, WORD_BYTES)).sum())
+        rows.append((int(one.queue), kind, len(one.payload), takes, posts, one.mask))
+    found, moves = np.zeros((len(rows), tables.COMMAND), np.int64), _descriptors(commands)
+    found[:, : tables.C_WORK] = np.array(rows, np.int64).reshape(-1, tables.C_WORK)
     kinds = found[:, tables.C_KIND]
     return _Known(
-        commands, found, np.flatnonzero(kinds == tables.STARTS), moves, words, int((kinds == tables.SETTLES).sum())
+        commands, found, np.flatnonzero(kinds == tables.STARTS), moves, int((kinds == tables.SETTLES).sum())
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from hwgen.arch import bus as arch_bus
 from hwgen.arch import commands as arch_commands
+from hwgen.arch import dma as arch_dma
 from hwgen.arch import dram as arch_dram
 from hwgen.arch import latency as arch_latency
 from hwgen.model.compiled import borrowing, digest, inner_borrowing
@@ -230,7 +231,7 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
 
 
 PARTS = (
-    *(arch_bus, arch_commands, arch_dram, arch_latency),
+    *(arch_bus, arch_commands, arch_dma, arch_dram, arch_latency),
     *(tables, channels_kernel, moves_kernel, queues_kernel, dram_kernel),
 )
 run_clusters = _cached(digest(*PARTS))

@@ -6,6 +6,7 @@ Each function is a cycle of one cluster's. They return bits of `ACTED`, `MOVED`,
 import numpy as np
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.dma import SCATTERED_BYTES
 from hwgen.model.compiled import inner_borrowing
 from hwgen.model.dram.cycles_kernel import P_WIDTH
 from hwgen.model.system.channels_kernel import (
@@ -23,6 +24,9 @@ from hwgen.model.system.tables import (
     A_LAST,
     A_STREAM,
     B_IN,
+    BYTES_LOADED,
+    C_LATE,
+    COMPUTED,
     D_WAITING,
     E_APART,
     E_FAST,
@@ -47,10 +51,13 @@ from hwgen.model.system.tables import (
     H_TARGET,
     K_BEATS,
     K_STREAM,
+    KEPT,
+    L_BANKS,
     L_BUSY,
     L_BYTE,
     L_DRAINS,
     L_FIRST,
+    L_GRANTS,
     L_JOINS,
     L_LANE,
     L_LAST,
@@ -58,6 +65,7 @@ from hwgen.model.system.tables import (
     L_MOVE,
     L_PENDING,
     L_WAITS,
+    LATE,
     LOAD,
     LOAD_STREAM,
     N_BUSY,
@@ -66,6 +74,7 @@ from hwgen.model.system.tables import (
     N_JOINS,
     N_KEEPS,
     N_PRIMES,
+    NOW,
     O_BEATS,
     O_BURSTS,
     P_BANKS,
@@ -76,8 +85,10 @@ from hwgen.model.system.tables import (
     P_LINES,
     P_OUTSTANDING,
     P_SCATTERED,
+    PARTS,
     PROGRAM_STREAM,
     RING,
+    STARTED,
     STORE,
     T_BUSY,
     W_BUSY,
@@ -86,6 +97,8 @@ from hwgen.model.system.tables import (
     W_JOINS,
     W_LAST,
     W_TCDM,
+    WORDS_LOADED,
+    WORDS_STORED,
     Z_ANSWERED,
     Z_ASKED,
     Z_BEAT,
@@ -98,6 +111,7 @@ from hwgen.model.system.tables import (
     Z_OWED_OUT,
     Z_SHIFTS_IN,
     Z_SHIFTS_OUT,
+    Z_WAITS,
     Z_WALKING,
 )
 
@@ -108,7 +122,7 @@ ACTED, MOVED, READ, WAITING = 1, 2, 4, 8
 
 
 @inner_borrowing
-def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
+def load(row, coming, commands, moves, p, beat, last):  # type: ignore[no-untyped-def]
     """The load channel; ``beat``: whether one of its beats is at the port; ``last``: of its burst.
 
     The register before the port has been emptied, if it is, and the program has been served.
@@ -126,7 +140,7 @@ def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
         bits |= WAITING | (MOVED if drains == 1 else 0)
         row[c + L_DRAINS] -= 1
     if ends and not drains and row[c + L_WAITS] == 0:
-        row[c + L_DRAINS] = 3
+        row[c + L_DRAINS] = 3 + _unwritten(row, c)
     if row[c + L_WAITS]:
         row[c + L_WAITS] -= 1
         bits |= ACTED
@@ -134,7 +148,7 @@ def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
         row[c + L_PENDING] = 0
         bits |= ACTED
     primes = row[c + N_PRIMES]
-    taken, line = _place(row, c, moves, p, beat, free)
+    taken, line = _place(row, c, commands, moves, p, beat, free)
     if primes and not row[c + N_PRIMES]:  # even if the beat stays for the next run
         bits |= ACTED
     if line:
@@ -164,17 +178,31 @@ def load(row, coming, moves, p, beat, last):  # type: ignore[no-untyped-def]
 
 
 @inner_borrowing
-def _place(row, c, moves, p, beat, free):  # type: ignore[no-untyped-def]
+def _late(row, commands, kind):  # type: ignore[no-untyped-def]
+    """Cycles that a line of this kind waits for HWCs."""
+    if row[COMPUTED] <= row[NOW]:
+        return 0
+    row[LATE + kind] += commands[row[STARTED], C_LATE + kind]
+    waits = row[LATE + kind] // PARTS
+    row[LATE + kind] %= PARTS
+    return waits
+
+
+@inner_borrowing
+def _place(row, c, commands, moves, p, beat, free):  # type: ignore[no-untyped-def]
     """Place a beat in a line. Returns whether it takes the beat; 0: no line, 1: one, 2: the last of its
     descriptor."""
     if not row[c + L_BUSY]:
         taken, gives = align(row, c, beat, free)
+        if gives:
+            row[c + L_WAITS] = _late(row, commands, np.int64(WORDS_LOADED))
         return taken and beat, 0 if not gives else 2 if gives == 2 and row[c + N_ENDS] else 1
     if not (beat and free):
         return False, 0
     width = p[P_WIDTH]
     count = min(p[P_SCATTERED], row[c + L_LEFT], width - row[c + L_LANE])
-    row[c + L_WAITS] = _in_one_bank(row, c, moves, p, count) - 1
+    late = _late(row, commands, np.int64(BYTES_LOADED))
+    row[c + L_WAITS] = _write_bytes(row, c, moves, p, count, late)
     row[c + L_LEFT] -= count
     row[c + L_LANE] += count
     ends = row[c + L_LEFT] == 0
@@ -186,18 +214,36 @@ def _place(row, c, moves, p, beat, free):  # type: ignore[no-untyped-def]
 
 
 @inner_borrowing
-def _in_one_bank(row, c, moves, p, count):  # type: ignore[no-untyped-def]
-    """The most bytes in one bank, of the next ``count`` ones that the scatterer writes together; goes on to those
-    after them."""
+def _write_bytes(row, c, moves, p, count, late):  # type: ignore[no-untyped-def]
+    """Each of the scatterer's next ``count`` bytes goes to a port, ``late`` cycles after it could; returns the cycles
+    in which no other line follows.
+
+    A port takes two bytes before the first one is granted (`hwgen.gateware.bus.tcdm.TcdmMaster`), and the line of a
+    third one is there; bytes of a bank are granted in their order.
+    """
     move, first, byte = moves[row[c + L_MOVE]], row[c + L_FIRST], row[c + L_BYTE]
     row[c + L_BYTE] += count
-    most = 1
-    for one in range(byte, byte + count - 1):
-        alike, bank = 1, _word_of(move, first, one) % p[P_BANKS]
-        for other in range(one + 1, byte + count):
-            alike += _word_of(move, first, other) % p[P_BANKS] == bank
-        most = max(most, alike)
-    return most
+    waits = 0
+    for port in range(count):
+        grants, bank = c + L_GRANTS + KEPT * port, _word_of(move, first, byte + port) % p[P_BANKS]
+        granted = max(row[NOW], row[grants] + 1)
+        for other in range(p[P_SCATTERED]):
+            if row[c + L_BANKS + other] == bank:
+                granted = max(granted, row[c + L_GRANTS + KEPT * other] + 1)
+        for place in range(KEPT - 1, 0, -1):
+            row[grants + place] = row[grants + place - 1]
+        row[grants], row[c + L_BANKS + port] = granted + (late if port == 0 else 0), bank
+        waits = max(waits, row[grants + KEPT - 1] + 2 - row[NOW])
+    return waits
+
+
+@inner_borrowing
+def _unwritten(row, c):  # type: ignore[no-untyped-def]
+    """Cycles until all single bytes are written, from the cycle after the last line on."""
+    last = row[NOW] - 1
+    for port in range(SCATTERED_BYTES):
+        last = max(last, row[c + L_GRANTS + KEPT * port])
+    return last - row[NOW] + 1
 
 
 @inner_borrowing
@@ -270,7 +316,7 @@ def fetch(row, coming, p, beat, given):  # type: ignore[no-untyped-def]
 
 
 @inner_borrowing
-def store(row, owed, shifts, asked, moves, p, now, sent, addressed, answered):  # type: ignore[no-untyped-def]
+def store(row, owed, shifts, asked, commands, moves, p, now, sent, addressed, answered):  # type: ignore[no-untyped-def]
     """The store channel: whether its beat was taken, its burst, and whether a burst was answered."""
     c = np.int64(STORE)
     holds = row[c + O_BURSTS] == p[P_OUTSTANDING]
@@ -309,8 +355,12 @@ def store(row, owed, shifts, asked, moves, p, now, sent, addressed, answered):  
         row[Z_SHIFTS_OUT] += 1
         bits |= ACTED
     # Lines are asked for.
-    if row[Z_WALKING] and ahead < p[P_LINES]:
-        asked[row[Z_ASKED] % RING] = now
+    if row[Z_WAITS]:
+        row[Z_WAITS] -= 1
+        bits |= ACTED
+    elif row[Z_WALKING] and ahead < p[P_LINES]:
+        row[Z_WAITS] = _late(row, commands, np.int64(WORDS_STORED))
+        asked[row[Z_ASKED] % RING] = now + row[Z_WAITS]
         row[Z_ASKED] += 1
         row[Z_LEFT] -= p[P_WIDTH]
         if row[Z_LEFT] <= 0:

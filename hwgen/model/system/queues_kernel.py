@@ -14,6 +14,7 @@ from hwgen.model.system.tables import (
     B_OUT,
     B_READY,
     BUSY,
+    C_BESIDE,
     C_KIND,
     C_LENGTH,
     C_MASK,
@@ -70,6 +71,7 @@ from hwgen.model.system.tables import (
     R_STATE,
     RING,
     SETTLES,
+    STARTED,
     STARTS,
     STORE,
     STORES,
@@ -100,7 +102,7 @@ def play_cycle(  # type: ignore[no-untyped-def]
     Returns whether anything has changed, or will by itself.
     """
     coming, owed, shifts, asked = rings
-    _count(row, now)
+    _count(row, commands, now)
     waiting_loads, waiting_stores = row[LOAD + D_WAITING], row[STORE + D_WAITING]
     beat, stream, left = row[B_READY] == 1, coming[row[B_OUT] % RING, K_STREAM], row[B_LEFT]
     if not left:
@@ -109,8 +111,8 @@ def play_cycle(  # type: ignore[no-untyped-def]
     rests = state >= IN_DRAIN and _is_drained(row, hwcs, now)
     pushed, given = _read(row, commands, rests, settled, now)
     bits = fetch(row, coming, p, beat and stream != 0, given)
-    loaded = load(row, coming, moves, p, beat and stream == 0, left == 1)
-    stored = store(row, owed, shifts, asked, moves, p, now, sent, addressed, answered)
+    loaded = load(row, coming, commands, moves, p, beat and stream == 0, left == 1)
+    stored = store(row, owed, shifts, asked, commands, moves, p, now, sent, addressed, answered)
     if (bits | loaded) & READ:
         row[B_READY], row[B_LEFT] = 0, left - 1
         row[B_OUT] += left == 1
@@ -131,13 +133,19 @@ def play_cycle(  # type: ignore[no-untyped-def]
 
 
 @inner_borrowing
-def _count(row, now):  # type: ignore[no-untyped-def]
+def _count(row, commands, now):  # type: ignore[no-untyped-def]
     """Count the cycles since the last one that was played, this one included: nothing has changed in between."""
     cycles = now - row[NOW]
+    computes = row[COMPUTED] > row[NOW]
     row[NOW] = now
     moving = row[LOAD + L_BUSY] or row[LOAD + L_PENDING] or row[LOAD + L_DRAINS] or is_at_work(row, np.int64(LOAD))
+    storing = is_at_work(row, np.int64(STORE))
     row[BUSY + LOADS] += cycles * (moving != 0)
-    row[BUSY + STORES] += cycles * is_at_work(row, np.int64(STORE))
+    row[BUSY + STORES] += cycles * storing
+    if computes:
+        started = commands[row[STARTED]]
+        started[C_BESIDE] += cycles * (moving != 0)
+        started[C_BESIDE + 1] += cycles * storing
     for queue in range(QUEUES):
         for other in range(QUEUES):
             row[WAITS + QUEUES * queue + other] += cycles * (row[WAITING_FOR + queue] >> other & 1)
@@ -326,6 +334,7 @@ def _compute(row, commands, of_queue, hwcs, now):  # type: ignore[no-untyped-def
         row[q + Q_LEFT] -= 1
         row[q + Q_READY] = 0
     elif state == TO_START:
+        row[STARTED] = of_queue[np.int64(COMPUTES), row[q + Q_COMMAND]]
         _start(row, command, hwcs, now)
     if ends:
         row[POSTED + COMPUTES] = command[C_POSTS]

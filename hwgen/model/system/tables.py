@@ -4,12 +4,18 @@ A *row* is the state of one cluster. Parts of it that come twice, for loads and 
 """
 
 from hwgen.arch.commands import WORKING_QUEUES
+from hwgen.arch.dma import SCATTERED_BYTES
 from hwgen.model.dram.cycles_kernel import DRAM_PARAMETERS
 
 # Commands of a program: queue, what it does, payload words, tokens that it takes and posts (a bit for each queue),
-# mask of HWCs, cycles of what it starts on them.
-C_QUEUE, C_KIND, C_LENGTH, C_TAKES, C_POSTS, C_MASK, C_WORK = range(7)
-COMMAND = 7
+# mask of HWCs, cycles of what it starts on them; what lines of the DMA wait meanwhile, of each of `LINES`, in `PARTS`
+# of a cycle; cycles from then on in which loads and stores move while HWCs compute.
+C_QUEUE, C_KIND, C_LENGTH, C_TAKES, C_POSTS, C_MASK, C_WORK, C_LATE = range(8)
+PARTS = 1024
+LINES = 3
+WORDS_LOADED, BYTES_LOADED, WORDS_STORED = range(LINES)
+C_BESIDE = C_LATE + LINES
+COMMAND = C_BESIDE + 2
 MOVES, CONFIGURES, STARTS, JOINS, LEADS, SETTLES, ENDS = range(7)
 """What a command does. One that only takes and posts tokens joins no HWC in the compute queue, and ends elsewhere."""
 QUEUES = len(WORKING_QUEUES)
@@ -58,7 +64,9 @@ BUSY, WAITS, COMPUTED = TOKENS + 18, TOKENS + 21, TOKENS + 30
 
 # --- a row: channels ---
 
-LOAD = TOKENS + 31
+STARTED, LATE = TOKENS + 31, TOKENS + 32
+"""The last START; parts of a cycle that lines of each kind have waited and that are no whole cycle yet."""
+LOAD = LATE + LINES
 (D_STATE, D_WORDS, D_NUMBER, D_WAITING, G_FULL, G_FIRST, G_LAST, G_ENDS, S_INSIDE, S_REST, S_LATER, S_GATHERS,
  S_BEGIN, S_GATHERED) = range(14)  # fmt: skip
 """The descriptor that is read, those that wait, the burst in the register of the front, and the splitter."""
@@ -72,14 +80,18 @@ W_BUSY, W_DESCRIPTOR, W_DRAM, W_TCDM, W_DRAM_0, W_TCDM_0, W_LEFT_1, W_LEFT_2, W_
 """The aligner."""
 (O_BURSTS, O_BEATS, L_BUSY, L_LEFT, L_LANE, L_JOINS, L_LAST, L_PENDING, L_DRAINS,
  L_MOVE, L_FIRST, L_BYTE, L_WAITS) = range(49, 62)  # fmt: skip
+L_BANKS, L_GRANTS = 62, 62 + SCATTERED_BYTES
 """Bursts and beats that are unanswered, the scatterer, the line that is written, and the end that is awaited; the
-descriptor of the scatterer's run, where it begins, its next byte; cycles that words of a line wait for each other."""
-CHANNEL = 62
+descriptor of the scatterer's run, where it begins, its next byte; cycles until the next line. Of ports that write
+single bytes the bank of the last one, and when the last `KEPT` ones could be written, from the cycle of their line on
+if none waited."""
+KEPT = 3
+CHANNEL = L_GRANTS + KEPT * SCATTERED_BYTES
 STORE = LOAD + CHANNEL
 # Of stores besides:
 (Z_WALKING, Z_LEFT, Z_ASKED, Z_GIVEN, Z_SHIFTS_IN, Z_SHIFTS_OUT, Z_OWED_IN, Z_OWED_OUT, Z_NUMBER, Z_BEAT, Z_BEAT_LAST,
- Z_ANSWERED, Z_OFFERED) = range(STORE + CHANNEL, STORE + CHANNEL + 13)  # fmt: skip
-ROW = STORE + CHANNEL + 13
+ Z_ANSWERED, Z_OFFERED, Z_WAITS) = range(STORE + CHANNEL, STORE + CHANNEL + 14)  # fmt: skip
+ROW = STORE + CHANNEL + 14
 
 # Rings beside the rows.
 RING = 64

@@ -2,13 +2,39 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hwgen.arch.cluster import START_AFTER_START
 
-__all__ = ["ClusterTimes", "QueueName", "elapsed"]
+__all__ = ["IN_TIME", "Beside", "ClusterTimes", "Late", "QueueName", "Work", "elapsed"]
 
 QueueName = Literal["load", "compute", "store"]
+
+
+class Late(NamedTuple):
+    """Cycles that a line of a DMA waits for HWCs at the banks, on average: words that it loads, bytes that it writes
+    one by one, words that it stores."""
+
+    words: float = 0.0
+    bytes: float = 0.0
+    stored: float = 0.0
+
+
+IN_TIME = Late()
+
+
+class Work(NamedTuple):
+    """What a START begins: the cycles that it takes, and what the DMA waits meanwhile."""
+
+    cycles: float
+    late: Late = IN_TIME
+
+
+class Beside(NamedTuple):
+    """Cycles in which the channels of a DMA are at work while HWCs compute."""
+
+    load: float
+    store: float
 
 
 @dataclass(frozen=True)
@@ -22,6 +48,7 @@ class ClusterTimes:
     waits : for (queue, other): cycles in which the next command of the queue waits for a token of the other.
     settled : when the reader had waited for all that came before, for each command that is the reader's own.
     busy_before : ``busy`` at these times.
+    beside : what the DMA does from each START to the next one, as long as HWCs compute.
     """
 
     total: float
@@ -29,6 +56,7 @@ class ClusterTimes:
     waits: dict[tuple[QueueName, QueueName], float]
     settled: tuple[float, ...] = ()
     busy_before: tuple[dict[QueueName, float], ...] = ()
+    beside: tuple[Beside, ...] = ()
 
 
 def elapsed(cycles: Iterable[float]) -> float:

@@ -43,8 +43,9 @@ def test_work_hides_the_loads() -> None:
     p = program.parameters
     one = cycles(small, PerOperand(p.input_bytes, p.weight_bytes, p.output_bytes)).total
     found = cluster_cycles(program)
-    # The last of four HWCs starts when the three before it have been given their registers.
-    assert 8 * one <= found.busy["compute"] <= 8 * (one + 3 * 15)
+    # The last of four HWCs starts when the three before it have been given their registers; few accesses wait for the
+    # DMA.
+    assert 8 * one <= found.busy["compute"] <= 8 * (one + 3 * 15) + one / 100
     assert found.total < found.busy["compute"] + found.busy["load"] / 4
     serial = cluster_cycles(compile_cluster(TILES, serial=True))
     assert serial.total > found.total + 0.8 * (found.busy["load"] - found.waits["compute", "load"])

@@ -12,8 +12,8 @@ from hwgen.arch.commands import Command, Opcode, Queue, configure, encode, end, 
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
 from hwgen.model.dma.cycles import load_times, store_times
-from hwgen.model.system.cycles import PlayedProgram, moved_words, play_together
-from hwgen.model.system.times import ClusterTimes, QueueName
+from hwgen.model.system.cycles import PlayedProgram, play_together
+from hwgen.model.system.times import Beside, ClusterTimes, Late, QueueName, Work
 from tests.arch.test_hwc import SOUND
 from tests.random.descriptors import random_descriptors
 
@@ -28,7 +28,7 @@ HEADER = 1
 
 
 def played(
-    *programs: Sequence[Command], timing: Dram | None = None, works: Sequence[int] = (), restless: bool = False
+    *programs: Sequence[Command], timing: Dram | None = None, works: Sequence[Work | int] = (), restless: bool = False
 ) -> list[ClusterTimes]:
     """Each program with its END, in pages of its own."""
     whole = [[*commands, end()] for commands in programs]
@@ -66,11 +66,9 @@ def test_commands_that_were_played_before_are_not_mistaken_for_others() -> None:
 
     same, listed = tuple(commands), list(commands)
     assert [total(same, work) - total(same, 100) for work in (100, 300, 200)] == [0, 200, 100]
-    assert moved_words(listed) == 0
+    assert total(listed, 1) == total(same, 1)
     listed[2:2] = [sync(Queue.LOAD), load(move(0).encode())]
-    assert total(listed, 100) == total(tuple(listed), 100)
-    assert [moved_words(one) for one in (same, listed)] == [0, 16]
-    assert moved_words([load(move(0, count_1=3, dram_stride_1=128).encode()), end()]) == 48
+    assert total(listed, 1) == total(tuple(listed), 1) > total(same, 1)
 
 
 def test_one_cluster_has_no_interconnect() -> None:
@@ -143,14 +141,31 @@ def in_one_bank(one: Descriptor) -> int:
     )
 
 
-@pytest.mark.parametrize(
-    ("stride", "cycles"), [(4, 100), (60, 100), (64, 200), (128, 200), (66, 200), (2, 200), (3, 150)]
-)
-def test_bytes_in_one_bank_are_written_one_after_the_other(stride: int, cycles: int) -> None:
-    """200 bytes, two at a time, with 16 banks of 4 bytes; of those that are 3 apart every second two share a word."""
-    first = Descriptor(2, OperandTag.W, RingSelect.W, 0, 0, scattered=True, fold=9999, fast_stride=stride)
-    took = [played([load(replace(first, length=length).encode())])[0].busy["load"] for length in (40, 240)]
-    assert took[1] - took[0] == pytest.approx(cycles, abs=3)
+@pytest.mark.parametrize(("late", "more"), [(Late(), 0), (Late(words=0.25), 128), (Late(words=2), 1024)])
+def test_words_wait_for_hwcs_as_long_as_these_compute(late: Late, more: int) -> None:
+    """4 KiB are 512 lines of 8 bytes; others wait for nothing."""
+    loads = [load(move(0, 4096).encode(), takes=[Queue.COMPUTE])]
+    busy = []
+    for works in ([Work(9000, late)], [Work(9000)], [Work(9000, Late(bytes=3, stored=3))]):
+        (found,) = played([start(1, posts=[Queue.LOAD]), *loads, join(1)], works=works)
+        busy.append(found.busy["load"])
+        assert found.beside == (Beside(found.busy["load"], 0),)
+    assert busy[0] - busy[1] == pytest.approx(more, abs=2)
+    assert busy[1] == busy[2]
+    (rests,) = played([*loads, start(1), join(1, posts=[Queue.LOAD])], works=[Work(9000, late)])
+    assert rests.busy["load"] == busy[1]
+    assert rests.beside == (Beside(0, 0),)
+
+
+def test_bytes_and_words_that_are_stored_wait_for_hwcs() -> None:
+    one = Descriptor(200, OperandTag.W, RingSelect.W, 0, 0, scattered=True, fold=9999, fast_stride=60)
+    for queue, command, late in (
+        (Queue.LOAD, load(one.encode(), takes=[Queue.COMPUTE]), Late(bytes=1.5)),
+        (Queue.STORE, store(move(0, 800).encode(), takes=[Queue.COMPUTE]), Late(stored=1.5)),
+    ):
+        commands = [start(1, posts=[queue]), command, join(1)]
+        late_one, in_time = (played(commands, works=[work])[0].beside[0] for work in (Work(9000, late), Work(9000)))
+        assert sum(late_one) - sum(in_time) == pytest.approx(150, abs=5)  # of 100 lines
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 3])
@@ -159,9 +174,13 @@ def test_that_clusters_which_rest_are_not_played_changes_nothing(clusters: int) 
     for _ in range(6):
         timing = rng.choice([Dram(), SLOW])
         programs = [random_program(rng) for _ in range(clusters)]
-        works = [rng.randint(1, 900) for _ in range(40)]
+        works = [Work(rng.randint(1, 900), random_late(rng)) for _ in range(40)]
         found, slow = (played(*programs, timing=timing, works=works, restless=restless) for restless in (False, True))
         assert found == slow
+
+
+def random_late(rng: Random) -> Late:
+    return Late(*(rng.choice((0, rng.random(), 3 * rng.random())) for _ in Late._fields))
 
 
 def random_program(rng: Random) -> list[Command]:

@@ -1,0 +1,82 @@
+"""The lines of a cluster's DMA against a walk over the bytes of its descriptors."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import Command, Queue, load, start, store
+from hwgen.arch.descriptor import Descriptor
+from hwgen.arch.dma import DmaParameters
+from hwgen.ir.lanes import Lanes
+from hwgen.lower.cluster import moved_lines as lines
+from tests.model.system.test_cycles import HWC
+from tests.random.descriptors import random_descriptors
+
+
+def walked(one: Descriptor, dma: DmaParameters) -> list[tuple[set[int], bool]]:
+    """The words of each line, byte by byte, and whether it writes single bytes."""
+    found: list[tuple[set[int], bool]] = []
+    for _, begin in one.runs():
+        addresses = [begin + offset for offset in one.offsets()]
+        if one.apart:
+            for at in range(0, len(addresses), dma.scattered_bytes):
+                found.append(({byte // 4 for byte in addresses[at : at + dma.scattered_bytes]}, True))
+            continue
+        previous = None
+        for byte in addresses:
+            if previous is None or byte != previous + 1 or byte % dma.beat_bytes == 0:
+                found.append((set(), False))
+            found[-1][0].add(byte // 4)
+            previous = byte
+    return found
+
+
+@pytest.mark.parametrize("axi_bits", [32, 64, 128])
+@pytest.mark.parametrize("queue", [Queue.LOAD, Queue.STORE])
+def test_lines_of_random_programs(queue: Queue, axi_bits: int) -> None:
+    rng, hardware = Random(axi_bits), ClusterParameters(HWC, 2, axi_bits=axi_bits)
+    compared = 0
+    while compared < 8:
+        moves = random_descriptors(rng, 4, loads=queue is Queue.LOAD)
+        commands: list[Command] = [(load if queue is Queue.LOAD else store)(one.encode()) for one in moves]
+        loads, stores = lines.moved_lines([start(1), *commands], hardware)
+        found, none = (loads, stores) if queue is Queue.LOAD else (stores, loads)
+        assert none.number == 0
+        assert (none.words < 0).all()
+        if found.number > lines.PLAYED_LINES:
+            continue
+        wanted = [line for one in moves for line in walked(one, hardware.dma)]
+        alike = [
+            ({word for word in words if word >= 0}, bool(single))
+            for words, single in zip(found.words.tolist(), found.single, strict=True)
+        ]
+        # A fold of one byte may be contiguous with the next one, which the walk takes for one segment.
+        if len(alike) == len(wanted):
+            compared += 1
+            assert alike == wanted
+
+
+def test_long_programs_are_played_in_parts() -> None:
+    """Of 4,000 lines of words and as many bytes there are stretches of both, in their order."""
+    hardware = ClusterParameters(HWC, 2, axi_bits=32)
+    words = Descriptor(16_000, 0, 0, 0, 0)  # type: ignore[arg-type]
+    single = Descriptor(4_000, 2, 2, 0, 0, scattered=True, fold=9999, fast_stride=8)  # type: ignore[arg-type]
+    loads, _ = lines.moved_lines([load(words.encode()), load(single.encode())], hardware)
+    assert loads.number == 8000
+    assert len(loads.words) == lines.PLAYED_LINES
+    assert loads.single.sum() == pytest.approx(lines.PLAYED_LINES / 2, abs=lines.STRETCH)
+    steps = np.diff(loads.words[~loads.single, 0])
+    assert (steps == 1).sum() >= len(steps) - lines.PLAYED_LINES // lines.STRETCH
+
+
+def test_estimated_bytes_go_to_the_lanes() -> None:
+    """Nine taps of a filter are a line of all lanes apart, the next channel as many bytes on as there are filters."""
+    dma, lanes = DmaParameters(axi_bits=32), Lanes(m=16, c=8)
+    loads, stores = lines.estimated_lines(dma, lanes, 9, (0, 1000, 500))
+    assert (loads.number, stores.number) == (1000, 500)
+    assert loads.single.all()
+    assert loads.words[:10, 0].tolist() == [*(32 * tap for tap in range(9)), 4]
+    mixed, _ = lines.estimated_lines(dma, lanes, 9, (3000, 1000, 0))
+    assert mixed.single.mean() == pytest.approx(0.25, abs=0.02)
