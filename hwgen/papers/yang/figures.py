@@ -16,6 +16,8 @@ __all__ = ["blocking_5", "caches_3_4", "cores_9", "designs_6", "designs_7", "des
 
 COLOURS = dict(zip(ARRAYS, ("tab:blue", "tab:orange", "tab:green"), strict=True))
 MACS = "tab:gray"
+ACCESSES = f"accesses of {WIDE} bits"
+"""The one of the readings of Fig. 6 to 8 that is drawn."""
 PARTS = [
     (f"{memory}_{operand.lower()}", COLOURS[operand], hatch, f"{operand}, {called}")
     for memory, hatch, called in (("dram", "", "DRAM"), ("sram", "//", "on chip"))
@@ -87,7 +89,8 @@ def designs_6(rows: Sequence[DesignRow]) -> Figure:
         axes.annotate(f"{row.gain:.1f} times less", (place, top), ha="center", va="bottom", fontsize=9)
     axes.set_xticks(range(len(own)), [row.layer for row in own])
     axes.margins(y=0.12)
-    axes.set(title="Fig. 6: memories and schedule for each layer within 8 MB", ylabel="energy, DianNao's best = 1")
+    title = f"Fig. 6: memories and schedule for each layer within 8 MB, {ACCESSES} on both sides"
+    axes.set(title=title, ylabel="energy, DianNao's best = 1")
     _aside(axes)
     return figure
 
@@ -112,7 +115,7 @@ def designs_7(rows: Sequence[DesignRow]) -> Figure:
     )
     axes.minorticks_off()
     axes.set(
-        title="Fig. 7: least energy within an area",
+        title=f"Fig. 7: least energy within an area, {ACCESSES} on both sides",
         xlabel="memories on chip; area with the datapath in mm2 (DianNao: 1 mm2, by the text)",
         ylabel="energy, DianNao with its best schedule = 1",
     )
@@ -142,7 +145,9 @@ def designs_8(rows: Sequence[DesignRow]) -> Figure:
     axes.set_xticks(range(len(own)), names, fontsize=9)
     axes.set_yscale("log")
     axes.set(
-        title="Fig. 8: memories and multiply-accumulates within 8 MB", ylabel="energy, MACs = 1", xlabel="n: images"
+        title=f"Fig. 8: memories and multiply-accumulates within 8 MB, {ACCESSES}",
+        ylabel="energy, MACs = 1",
+        xlabel="n: images",
     )
     _aside(axes)
     return figure
