@@ -13,6 +13,7 @@ from hwgen.studies.fuzz.pairs import Case, Space
 __all__ = ["OF_LAYERS"]
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
+    "batch": (1, 2, 5),
     "objective": (None, "traffic", "balanced", "cycles"),
     "per_layer": (None, True),
     "fitted": (None, True),
@@ -23,6 +24,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 
 def _legal(case: Case) -> bool:
     wrong = case["cluster"] and (case["simulated"] == "icarus" or case["fitted"])
+    wrong = wrong or (case["batch"] > 1 and not case["cluster"])  # an HWC alone runs one image
     return not wrong and len(_constants(case)) < 2 and is_layer(case) and is_hardware(case)
 
 
@@ -36,7 +38,10 @@ def _constants(case: Case) -> set[int]:
 def _write(case: Case, folder: Path) -> None:
     machine = hardware_data(case)
     machine |= {"constants": dict.fromkeys(machine["constants"], *_constants(case))} if case["constants"] else {}
-    (folder / SET).write_text(dump_yaml(layer_table(case)), encoding="utf-8")
+    table = layer_table(case)
+    for row in table["layers"]:
+        row["batch"] = case["batch"]
+    (folder / SET).write_text(dump_yaml(table), encoding="utf-8")
     (folder / MACHINE).write_text(dump_yaml(machine), encoding="utf-8")
 
 

@@ -75,7 +75,7 @@ def test_a_dilated_convolution_is_left_out_by_name(run: Run, tmp_path: Path) -> 
     refused(run("schedule", f"{path}:two", "--buffer", "512"), "no layer's name starts with 'two': 100 % of")
 
 
-def test_a_batch_is_for_hierarchies_alone(run: Run, tmp_path: Path) -> None:
+def test_a_batch_is_for_hierarchies_and_clusters(run: Run, tmp_path: Path) -> None:
     path = block("qdq", batch=4).save(tmp_path / "m.onnx")
     document = run("layers", path, "--json").json
     assert [row["batch"] for row in document["layers"]] == [4] * 4
