@@ -92,3 +92,26 @@ def test_in_a_browser(tmp_path: Path) -> None:
             browser.run("document.querySelectorAll('#clusters tbody tr')[2].click()")
             assert browser.run("document.getElementById('detail').textContent").count("vector unit,") == 0
         assert browser.complaints == []
+
+
+@pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: the page of a choice is NOT tried")
+def test_hwcs_alone_have_the_memory_of_their_host(tmp_path: Path) -> None:
+    alone: dict[str, Any] = {
+        "family": "one HWC alone", "tcdm_bytes": 0, "banks": 0, "axi_bits": 0, "vector_elements": 0, "host": 3,
+    }  # fmt: skip
+    rows = [row("hwc_small", 1, 9_000, 20.0, **alone), row("hwc_large", 1, 19_000, 5.0, chosen=True, **alone)]
+    file = tmp_path / "choice.html"
+    page = choice_page("net: which hardware", "hwc_large", rows, CLOUD, ASKED, COLUMNS, "LUT4")
+    file.write_text(page, encoding="utf-8")
+    with Browser.started(chromium() or "") as browser:
+        for width in (360, 1600):
+            browser.open(file, width=width, dark=False)
+            browser.run("document.querySelectorAll('#clusters tbody tr')[1].click()")
+            picture = browser.run("document.querySelector('#detail svg').textContent")
+            assert "memoryof the host" in picture
+            assert "DMA" not in picture
+            assert "DRAM" not in picture
+            assert browser.run("document.querySelectorAll('#detail .lane.busy').length") == 32
+            assert browser.run("document.documentElement.scrollWidth") <= width
+            browser.run("document.getElementById('detail').close()")
+        assert browser.complaints == []
