@@ -39,7 +39,7 @@ from hwgen.papers.stoutchinin.measured import (
     measured_engines,
     measured_readme,
 )
-from hwgen.papers.stoutchinin.published_nest import SMALL_SIZES, layers_in_nests, nest_quality
+from hwgen.papers.stoutchinin.published_nest import SMALL_SIZES, Division, layers_in_nests, nest_quality
 from hwgen.papers.stoutchinin.rows import (
     HWC_BYTES,
     READINGS,
@@ -55,8 +55,10 @@ from hwgen.papers.stoutchinin.rows import (
 from hwgen.papers.stoutchinin.utilisation import busy_lanes
 from hwgen.readers.layer_sets import load_layer_set
 from hwgen.studies.regress.cluster import kept_results, regression_cases
+from hwgen.studies.regress.goals import Kind
 from hwgen.studies.regress.hwc import expected_rows, kept_configurations
 from hwgen.studies.regress.plans import Configuration
+from hwgen.studies.regress.published_nests import PRINTED
 
 __all__ = ["stoutchinin", "stoutchinin_measured"]
 
@@ -65,6 +67,8 @@ STORE = ".found"
 """Folder, beside the figures, of the results of each finished layer."""
 
 Results = dict[str, dict[str, Any]]
+DIVIDED: tuple[tuple[Kind, Division], ...] = (("shared", "one HWC"), ("per-layer", "a division for each layer"))
+"""Kinds of regressions, and how the HWC's memory is divided there."""
 
 
 def stoutchinin(
@@ -142,17 +146,25 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
     busy, hwce = Configuration.busy("per-layer", HWC_BYTES), Configuration("hwce", HWC_BYTES)
     own = busy if busy.name in kept else Configuration("per-layer", HWC_BYTES)
     found = {one: _results(layers, layer_set, one, results) for one in (own, hwce)}
-    counts = [
-        {name: Counts.from_json(result["measured"]) for name, result in found[one].items()} for one in (own, hwce)
-    ]
+    counts = [_counted(found[one]) for one in (own, hwce)]
     striped = {name for name, result in found[hwce].items() if _stripes(Schedule.from_data(result["schedule"]))}
     rows = measured_engines(layers, counts[0], counts[1], striped)
-    others = (Configuration("published", HWC_BYTES), Configuration.busy("shared", HWC_BYTES))
+    printed = {
+        f"{nest}, {division}": Configuration(kind, HWC_BYTES, order=order)
+        for nest, order in PRINTED.items()
+        for kind, division in DIVIDED
+    }
+    others = (Configuration("published", HWC_BYTES), Configuration.busy("shared", HWC_BYTES), *printed.values())
     for other in others:
         complete = expected_rows(layers, other, results) if other.name in kept else {}
         if complete and None not in complete.values():
             found[other] = {name: result for name, result in complete.items() if result is not None}
-    stated, on_clusters = measured_claims(rows, _runs(found)), _on_clusters(layers, results)
+    in_printed = {
+        reading: measured_engines(layers, _counted(found[one]), counts[1], striped)
+        for reading, one in printed.items()
+        if one in found
+    }
+    stated, on_clusters = measured_claims(rows, _runs(found), in_printed), _on_clusters(layers, results)
     text = measured_readme(rows, stated)
     if on_clusters:
         text += "\n".join(["", "## Clusters of four HWCs", "", *cluster_lines(on_clusters), ""])
@@ -202,6 +214,11 @@ def _on_clusters(layers: Sequence[Layer], results: Path) -> list[RowOnCluster]:
                 cycles = found["cycles"]["measured"]
                 rows.append(RowOnCluster(name, bits, layer.name, found["hwcs"], lanes, layer.macs, cycles, equal))
     return rows
+
+
+def _counted(results: Results) -> dict[str, Counts]:
+    """What was counted in the RTL, by layer."""
+    return {name: Counts.from_json(result["measured"]) for name, result in results.items()}
 
 
 def _stripes(schedule: Schedule) -> bool:

@@ -195,6 +195,19 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
+def test_the_printed_loops_are_judged_in_each_reading() -> None:
+    rows = [row("c", hwce=1080, hwce_sums=0), row("p", pointwise=True, hwce=5000, hwce_sums=0),
+            row("s", striped=True, hwce=4000, hwce_sums=0)]  # fmt: skip
+    claims = measured_claims(rows, [], {"I and W above LOF, one HWC": rows})
+    found = [one for one in claims if one.reading.startswith("I and W above LOF, one HWC, sums of")]
+    assert [(one.verdict, one.found) for one in found] == [
+        ("not reproduced", "10.8 to 10.8 times (c), median 10.8"),
+    ] * 2  # fmt: skip
+    assert not any(one.where == "Fig. 8, 10" for one in claims)
+    (absent,) = (one for one in measured_claims(rows, []) if one.where == "Fig. 8, 10")
+    assert absent.verdict == "not judged"
+
+
 @pytest.mark.nightly
 def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: Path) -> None:
     results, output = tmp_path / "results", tmp_path / "figures"
@@ -223,6 +236,14 @@ def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: P
     for layer in load_layer_set(str(small)).convolutions():
         assert rows[layer.name]["hwce"] == predict(hwce(layer)).counts.total_bytes()
         assert rows[layer.name]["ratio_32"] > rows[layer.name]["ratio_16"] > 1
+    # The loops as printed are judged once all their rows are there.
+    printed = [one for one in document["claims"] if one["where"] == "Fig. 8, 10"]
+    assert [one["verdict"] for one in printed] == ["not judged"]
+    assert run("regress", small, "--printed", "--shared", "-o", results).status == 0
+    again = run(*asked, "--json").json["claims"]
+    readings = {one["reading"] for one in again if "one HWC, sums of" in one["reading"]}
+    assert len(readings) == 4
+    assert not any(one["where"] == "Fig. 8, 10" for one in again)
     # A result that is not what was predicted is named, and is no success.
     file = results / "results.jsonl"
     lines = [unsealed(line) for line in file.read_text(encoding="utf-8").splitlines()]
