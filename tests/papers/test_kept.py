@@ -63,6 +63,21 @@ def test_the_nests_of_the_results_are_kept() -> None:
         assert cells[2:] == [*numbers, f"{int(one['cycles']):,}", f"{float(one['utilisation']):.3f}"]
 
 
+def test_the_printed_nest_that_ran_is_kept() -> None:
+    """`hwgen regress --printed --shared` counted what the model has for the first nest on one HWC."""
+    rows = list(csv.DictReader((KEPT / "stoutchinin-2019_printed.csv").read_text(encoding="utf-8").splitlines()))
+    model = next(csv.DictReader((KEPT / "stoutchinin-2019_fig8.csv").read_text(encoding="utf-8").splitlines()))
+    assert (model["nest"], model["division"]) == ("I above LSY, W above LOF", "one HWC")
+    assert len(rows) == int(model["layers"]) == 68
+    for name in ("bytes", "cycles"):
+        assert all(row[f"{name}_predicted"] == row[f"{name}_measured"] for row in rows)
+        total = sum(int(row[f"{name}_measured"]) for row in rows)
+        assert total == int(model[name])
+        assert f"{total:,} {name}" in (PAGE.parent / "results.md").read_text(encoding="utf-8").replace("\n", " ")
+    busy = sum(float(row["utilisation"]) for row in rows) / len(rows)
+    assert busy == pytest.approx(float(model["utilisation"]), rel=1e-5)
+
+
 def test_the_caches_of_the_results_are_kept() -> None:
     kept = measured_layers(cache_rows(KEPT / "cpu_accesses.csv"), "kept")
     rows = table("results.md", "| layer | share of its work |")
