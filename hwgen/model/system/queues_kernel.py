@@ -334,7 +334,8 @@ def _compute(row, commands, of_queue, hwcs, now):  # type: ignore[no-untyped-def
         row[q + Q_LEFT] -= 1
         row[q + Q_READY] = 0
     elif state == TO_START:
-        row[STARTED] = of_queue[np.int64(COMPUTES), row[q + Q_COMMAND]]
+        if now + 1 + command[C_WORK] > row[COMPUTED]:  # what lasts longest says what the DMA waits
+            row[STARTED] = of_queue[np.int64(COMPUTES), row[q + Q_COMMAND]]
         _start(row, command, hwcs, now)
     if ends:
         row[POSTED + COMPUTES] = command[C_POSTS]

@@ -65,7 +65,7 @@ BUSY, WAITS, COMPUTED = TOKENS + 18, TOKENS + 21, TOKENS + 30
 # --- a row: channels ---
 
 STARTED, LATE = TOKENS + 31, TOKENS + 32
-"""The last START; parts of a cycle that lines of each kind have waited and that are no whole cycle yet."""
+"""The START that lasts longest; parts of a cycle that lines of each kind have waited and that are no cycle yet."""
 LOAD = LATE + LINES
 (D_STATE, D_WORDS, D_NUMBER, D_WAITING, G_FULL, G_FIRST, G_LAST, G_ENDS, S_INSIDE, S_REST, S_LATER, S_GATHERS,
  S_BEGIN, S_GATHERED) = range(14)  # fmt: skip

@@ -48,7 +48,7 @@ class ClusterTimes:
     waits : for (queue, other): cycles in which the next command of the queue waits for a token of the other.
     settled : when the reader had waited for all that came before, for each command that is the reader's own.
     busy_before : ``busy`` at these times.
-    beside : what the DMA does from each START to the next one, as long as HWCs compute.
+    beside : what the DMA does from each START to the next one that lasts longer, as long as HWCs compute.
     """
 
     total: float

@@ -157,6 +157,18 @@ def test_words_wait_for_hwcs_as_long_as_these_compute(late: Late, more: int) -> 
     assert rests.beside == (Beside(0, 0),)
 
 
+def test_what_lasts_longest_says_what_the_dma_waits() -> None:
+    """A job of the vector unit that begins while HWCs compute, and ends before them, changes nothing."""
+    loads = [load(move(0, 4096).encode(), takes=[Queue.COMPUTE])]
+    works = [Work(9000, Late(words=1)), Work(1000)]
+    beside, alone = (
+        played([start(1), *[start(2)] * more, sync(Queue.COMPUTE, posts=[Queue.LOAD]), *loads, join(3)], works=works)
+        for more in (1, 0)
+    )
+    assert beside[0].busy["load"] == alone[0].busy["load"] > 1000
+    assert [one.load for one in beside[0].beside] == [beside[0].busy["load"], 0]
+
+
 def test_bytes_and_words_that_are_stored_wait_for_hwcs() -> None:
     one = Descriptor(200, OperandTag.W, RingSelect.W, 0, 0, scattered=True, fold=9999, fast_stride=60)
     for queue, command, late in (
