@@ -119,7 +119,7 @@ def test_the_bound_holds_for_every_nest_of_a_batch() -> None:
 
 
 FC = Layer(
-    name="fc", op="fc", input_channels=256, output_channels=96, input_height=1, input_width=1, kernel=1, batch=4
+    name="fc", op="fc", input_channels=64, output_channels=24, input_height=1, input_width=1, kernel=1, batch=4
 )
 
 
