@@ -152,7 +152,8 @@ class Coverage:
             raise InputError(f"{self.where}: expected a layer with multiply-accumulates, got {self.idle or 'none'}")
         for layer in self.layers:
             if layer.batch > 1 and not batches:
-                raise InputError(f"{self.where}: {layer.name}: batch: expected 1, got {layer.batch}")
+                where = f"{self.where}: {layer.name}: batch"
+                raise InputError(f"{where}: expected 1: only a cluster runs several images, got {layer.batch}")
         return self.layers
 
     def as_json(self) -> dict[str, object]:

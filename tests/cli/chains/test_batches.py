@@ -64,8 +64,8 @@ def test_a_cluster_is_designed_for_batches(run: Run, tmp_path: Path, table: Path
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("schedule", "--hardware", "hwc"), "fc: batch: expected 1, got 4"),
-        (("cosim", "--hardware", "hwc"), "fc: batch: expected 1, got 4"),
+        (("schedule", "--hardware", "hwc"), "fc: batch: expected 1: only a cluster runs several images, got 4"),
+        (("cosim", "--hardware", "hwc"), "fc: batch: expected 1: only a cluster runs several images, got 4"),
     ],
 )
 def test_one_hwc_alone_refuses_them(run: Run, table: Path, command: tuple[str, ...], message: str) -> None:

@@ -138,7 +138,10 @@ def test_batches_are_not_scheduled_for_hardware(run: Run, tmp_path: Path) -> Non
     table = tmp_path / "set.yaml"
     row = {**LAYER, "op": "conv"}
     table.write_text(yaml.safe_dump({"format": 1, "kind": "layer_list", "network": "n", "layers": [row]}), "utf-8")
-    refused(run("schedule", table, "--buffer", "1KiB", "-o", tmp_path / "out"), "conv: batch: expected 1, got 2")
+    refused(
+        run("schedule", table, "--buffer", "1KiB", "-o", tmp_path / "out"),
+        "conv: batch: expected 1: only a cluster runs several images, got 2",
+    )
     entry = {"channels": 32, "height": 6, "width": 6}
     network = {"network": "n", "input": entry, "layers": [{**row, "inputs": ["input"]}]}
     table.write_text(yaml.safe_dump({"format": 1, "kind": "network", **network}), "utf-8")

@@ -83,7 +83,10 @@ def test_a_batch_is_for_hierarchies_and_clusters(run: Run, tmp_path: Path) -> No
     assert "4 images" in run("layers", path).out
     refused(run("generate", path, "-o", tmp_path / "out"), "weights that cluster_64_vector runs, got t3: an input")
     for command in (["schedule", "--buffer", "512"], ["cosim"]):
-        refused(run(command[0], path, *command[1:]), "m.onnx: one: batch: expected 1, got 4")
+        refused(
+            run(command[0], path, *command[1:]),
+            "m.onnx: one: batch: expected 1: only a cluster runs several images, got 4",
+        )
 
 
 def test_transposed_convolutions_alone(run: Run, tmp_path: Path) -> None:
