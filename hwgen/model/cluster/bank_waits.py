@@ -1,4 +1,4 @@
-"""What the HWCs of a cluster wait at the banks of its memory: an estimate, for each port.
+"""What the HWCs and the DMA of a cluster wait at the banks of its memory: an estimate, for each port.
 
 HWCs that are started together ask for their words in the same order, and so for the same banks at the same time or
 for others all the time, as their operands lie. So the ports are played, with the banks of the words in their order

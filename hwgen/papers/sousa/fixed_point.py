@@ -20,11 +20,12 @@ from hwgen.export.cached import generated
 from hwgen.golden.convolution import layer_output
 from hwgen.ir.builtin import named_file
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import GivenRequantisation, safe_product_shift
-from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
+from hwgen.ir.schedule import Bits, Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.papers.claims import Claim, between
+from hwgen.papers.sousa.system import FILTERS, nest_of_core
 
 __all__ = [
     "ONE_POINT",
@@ -171,19 +172,7 @@ def run_in_rtl(chain: FixedChain, images: Floats) -> list[LayerResult]:
 def _nest(layer: Layer, lanes: Lanes) -> Schedule:
     """The order of the core's loops; its lanes do half as many columns of 16 bits."""
     columns = lanes.x // 2
-    steps: list[tuple[Dim, int] | Marker] = [
-        ("m", 8), ("y", 2), ("x", columns), Marker(("O",)), ("c", 1), Marker(("I", "W")),
-        ("y", 1), ("k", 1), ("m", 1), ("l", 1),
-    ]  # fmt: skip
-    left = dict(layer.extents)
-    nest: list[Loop | Marker] = []
-    for item in steps:
-        if isinstance(item, Marker):
-            nest.append(item)
-        else:
-            dim, step = item
-            left[dim] = min(left[dim], step)
-            nest.append(Loop(dim, left[dim]))
+    nest = nest_of_core(layer.extents, FILTERS, columns)
     return Schedule(layer=layer, bits=Bits(I=BITS, W=BITS, O=BITS, acc=32), nest=tuple(nest), lanes=Lanes(x=columns))
 
 
@@ -216,7 +205,7 @@ def recognised(answers: NDArray[np.generic], labels: NDArray[np.int64]) -> tuple
 
 
 def accuracy_claims(found: Sequence[Accuracy], trained_on: int) -> list[Claim]:
-    """Table I's LeNet beside one that was trained here on so many digits, by reading.
+    """Table I's LeNet beside one that was trained here, by reading.
 
     What is judged is fixed point less floats, of which the table has 0.0 points in both columns. The accuracy itself
     is that of other weights and other images.

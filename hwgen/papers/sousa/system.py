@@ -24,7 +24,7 @@ from hwgen.papers.sousa.model import Mapping, Npu, filters_a_core
 from hwgen.papers.sousa.rows import mapped_layers
 from hwgen.papers.sousa.search import Choice, Mapped, search_mappings
 
-__all__ = ["MappedLayer", "Way", "mapped_on_system", "system_npu"]
+__all__ = ["FILTERS", "MappedLayer", "Way", "mapped_on_system", "nest_of_core", "system_npu"]
 
 LONGEST = 256
 """Beats of an AXI burst."""
@@ -157,18 +157,18 @@ def _nest(layer: Layer, mapping: Mapping, npu: Npu) -> Schedule:
     nest.append(Loop("m", share, "hwc"))
     left = dict(extents) | steps | {"m": share}
     # Of depthwise layers an HWC computes one group at a time.
+    nest += nest_of_core(left, 1 if layer.groups > 1 else FILTERS, npu.macs)
+    bits = Bits(I=ELEMENT_BITS, W=ELEMENT_BITS, O=ELEMENT_BITS, acc=32)
+    return Schedule(layer=layer, bits=bits, nest=tuple(nest), lanes=Lanes(x=npu.macs))
+
+
+def nest_of_core(extents: dict[Dim, int], filters: int, columns: int) -> list[Loop | Marker]:
+    """The loops and markers inside of a core for a tile of these extents: ``filters`` and ``columns`` at a time."""
     inner: list[tuple[Dim, int] | Marker] = [
-        ("m", 1 if layer.groups > 1 else FILTERS),
-        ("y", 2),
-        ("x", npu.macs),
-        Marker(("O",)),
-        ("c", 1),
-        Marker(("I", "W")),
-        ("y", 1),
-        ("k", 1),
-        ("m", 1),
-        ("l", 1),
-    ]
+        ("m", filters), ("y", 2), ("x", columns), Marker(("O",)), ("c", 1), Marker(("I", "W")),
+        ("y", 1), ("k", 1), ("m", 1), ("l", 1),
+    ]  # fmt: skip
+    left, nest = dict(extents), list[Loop | Marker]()
     for item in inner:
         if isinstance(item, Marker):
             nest.append(item)
@@ -176,5 +176,4 @@ def _nest(layer: Layer, mapping: Mapping, npu: Npu) -> Schedule:
             dim, step = item
             left[dim] = min(left[dim], step)
             nest.append(Loop(dim, left[dim]))
-    bits = Bits(I=ELEMENT_BITS, W=ELEMENT_BITS, O=ELEMENT_BITS, acc=32)
-    return Schedule(layer=layer, bits=bits, nest=tuple(nest), lanes=Lanes(x=npu.macs))
+    return nest
