@@ -44,6 +44,7 @@ __all__ = [
     "PORT_ISSUE",
     "PROGRAM_STARTED",
     "QUEUED",
+    "REQUESTED_AGAIN",
     "REQUEST_TO_ANSWER",
     "ROW_ADDRESS",
     "SCALING",
@@ -163,6 +164,9 @@ ROW_ADDRESS = 4
 registers."""
 FIRST_VECTOR = 4
 """Cycles from the start until the first vector to drain is known: steps of `hwc.output.drain`."""
+REQUESTED_AGAIN = 2
+"""Cycles from where a vector comes while the port stalls, or is to be kept and is not complete, to asking for the same
+again: it is lost, and the registers of the request and of the access in `hwc.output.stream` follow."""
 NEXT_BIASES = 1
 """Cycles from where a vector has come until the biases that the next one needs can be requested: `hwc.output.drain`
 has moved to that vector."""

@@ -9,7 +9,7 @@ from hwgen.model.hwc.timing import inputs, outputs, repeats, state, waits, weigh
 from hwgen.model.hwc.timing.inputs import input_tile
 from hwgen.model.hwc.timing.outputs import next_tile, serve
 from hwgen.model.hwc.timing.repeats import kept_size, repeat
-from hwgen.model.hwc.timing.state import L_AT, L_LOADED, L_LOOPS, L_TAKEN, L_TIMES, SIZE, STATE
+from hwgen.model.hwc.timing.state import L_AT, L_LOADED, L_LOOPS, L_TAKEN, L_TIMES, SAVED, SIZE, STATE
 from hwgen.model.hwc.timing.weight_lines import line_tile
 from hwgen.model.hwc.timing.weights import weight_tile
 
@@ -113,7 +113,7 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
     capacity = (len(state) - SIZE) // 2
     times, indices = state[SIZE : SIZE + capacity], state[SIZE + capacity :]
     pieces, to_load = np.empty((10, capacity + 3), np.int64), np.empty((10, capacity + 3), np.int64)
-    walk, saved = np.zeros(L_LOOPS + 4 * n, np.int64), np.zeros(L_LOOPS + 4 * n + 3, np.int64)
+    walk, saved = np.zeros(L_LOOPS + 4 * n, np.int64), np.zeros(L_LOOPS + 4 * n + SAVED, np.int64)
     size = kept_size(walk, capacity) if nest.repeats.any() else 0
     kept, relative = np.zeros((n, size), np.int64), np.empty(size, np.int64)
     segment = min(n, max(block.marker_i + 1, block.marker_w + 1, block.marker_o))

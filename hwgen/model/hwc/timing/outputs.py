@@ -9,6 +9,7 @@ from hwgen.arch.latency import (
     NEXT_VECTOR,
     PORT_ISSUE,
     REQUEST_TO_ANSWER,
+    REQUESTED_AGAIN,
     ROW_ADDRESS,
     TILES_LOADED_AHEAD,
 )
@@ -135,6 +136,7 @@ def _go_back(output, block, nest, walk, pieces, saved):  # type: ignore[no-untyp
         walk[i] = saved[i]
     walk[L_TAKEN] = taken
     output.free, output.near, output.idle = saved[size], saved[size + 1], saved[size + 2]
+    output.granted, output.granted_1 = saved[size + 3], saved[size + 4]
     low, high = np.zeros(6, np.int64), nest.extents.copy()
     for j in range(block.marker_o):
         at, dim = L_LOOPS + 4 * j, nest.loops[j, 0]
@@ -171,11 +173,45 @@ def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untype
 
 
 @inner_unchecked
+def _access(output, block, offered):  # type: ignore[no-untyped-def]
+    """The cycle in which the port takes an access that is ``offered`` to it: one may wait beside another one."""
+    taken = max(offered, output.granted_1 + 1)
+    granted = max(taken, output.granted) + 1 + waits_of(output, block.waits_o)
+    output.granted_1, output.granted = output.granted, granted
+    return taken
+
+
+@inner_unchecked
+def _again(block, late):  # type: ignore[no-untyped-def]
+    """How often a vector is asked for in vain, and after how many cycles with success, that comes ``late`` cycles too
+    early."""
+    period = block.capture + REQUESTED_AGAIN
+    times = max(0, -(-late // period))
+    return times, times * period
+
+
+@inner_unchecked
+def _fetch(output, block, start, words):  # type: ignore[no-untyped-def]
+    """Fetch a word a cycle, where none waits; returns the cycle in which the last one is requested."""
+    taken = start + PORT_ISSUE + block.scaling
+    if not block.waits_o:
+        return taken + words
+    for _ in range(words):
+        taken = _access(output, block, taken + 1)
+    return taken
+
+
+@inner_unchecked
 def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
-    """Load a vector; returns the cycle of the access that keeps it, which is requested with the last word."""
+    """Load a vector; returns the cycle of the access that keeps it, and how often that was tried in vain before.
+
+    It is requested with the last word, which must have come when it is made.
+    """
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
-    words = pieces[1, m] * pieces[4, y] * pieces[7, x]
-    keeps = start + words + waits_of(output, words * block.waits_o) + PORT_ISSUE + block.scaling
+    keeps, lost = _fetch(output, block, start, pieces[1, m] * pieces[4, y] * pieces[7, x]), np.int64(0)
+    if block.waits_o:
+        lost, later = _again(block, output.granted + REQUEST_TO_ANSWER - keeps - block.capture)
+        keeps += later
     output.free, output.near = keeps + block.capture, keeps + 1
     walk[L_VECTOR] += 1
     walk[L_AT] = start + 1 + (ROW_ADDRESS if x + 1 == pieces[9, 2] else 0)
@@ -186,7 +222,32 @@ def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-
         walk[L_LOADED] += 1
         walk[L_AHEAD] += 1
         next_tile(block, nest, walk, pieces)
-    return keeps
+    return keeps, lost
+
+
+@inner_unchecked
+def _store(output, block, at, stored, accesses):  # type: ignore[no-untyped-def]
+    """Play the accesses of a vector that was requested at ``at``.
+
+    Returns by how many cycles they hold up its steps until the next vector may be requested, and until the last one.
+    """
+    first, latency = at + block.capture + 1, PORT_ISSUE + block.scaling
+    held = late = min(output.holds, max(0, output.held - first))
+    early = late if stored > block.capture + 2 else 0
+    output.holds = 0
+    for i in range(accesses):
+        step = (i + 1) * stored // accesses - 1 + latency
+        offered = first + step + held
+        taken = _access(output, block, offered)
+        held += taken - offered
+        if step < stored - block.capture - 2:
+            early += taken - offered
+        if step < stored:
+            late += taken - offered
+        elif taken > offered:
+            output.holds += taken - offered
+            output.held = taken
+    return early, late
 
 
 @inner_unchecked
@@ -208,12 +269,14 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
             _go_back(output, block, nest, walk, to_load, saved)
             count = 0
     unloaded, has_biases, has_saved = np.int64(0), False, False
+    period, lost, later = block.capture + REQUESTED_AGAIN, np.int64(0), np.int64(0)
     while True:
         if block.spills and vector == vectors and not has_saved:
             size = len(walk)
             for i in range(size):
                 saved[i] = walk[i]
             saved[size], saved[size + 1], saved[size + 2] = output.free, output.near, output.idle
+            saved[size + 3], saved[size + 4] = output.granted, output.granted_1
             has_saved = True
         wanted = at = NEVER
         if block.spills:
@@ -221,21 +284,36 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         if vector < vectors:
             has_biases = has_biases or not final
             at = max(output.ended, output.near) if has_biases else max(output.free, output.idle + NEXT_BIASES)
+            if has_biases and block.waits_o:
+                lost, later = _again(block, output.in_time - at)
+                at += later
         if wanted == NEVER and at == NEVER:
             break
         # Whether a vector is requested is decided a cycle before.
         if wanted <= at - has_biases:
             start = max(output.free, wanted, output.idle)
-            times[count], indices[count] = _load(output, block, nest, walk, to_load, start), -1
-            count += 1
+            keeps, lost = _load(output, block, nest, walk, to_load, start)
+            for i in range(lost, -1, -1):
+                if i == 0 or count < len(times) // 2:
+                    times[count], indices[count] = keeps - i * period, -1
+                    count += 1
             continue
         m, y, x, index = _vector(pieces, vector)
         if not has_biases:
             words = pieces[1, m] * block.record_words
-            requested = at + words + waits_of(output, words * block.waits_o) + PORT_ISSUE + block.scaling
+            requested = _fetch(output, block, at, words)
             output.free, output.near = requested + REQUEST_TO_ANSWER + BIAS_KEPT, requested
+            if block.waits_o:
+                output.free = output.granted - 1 + REQUEST_TO_ANSWER + BIAS_KEPT
+                output.in_time = output.free - block.capture
             has_biases = True
             continue
+        # Lost, and with it the next one, if that was on its way too.
+        for i in range(lost, 0, -1):
+            for other in range(1 + (block.apart <= block.capture and vector + 1 < vectors)):
+                if count < len(times) - (vectors - vector):
+                    times[count], indices[count] = at - i * period + other * block.apart, -1
+                    count += 1
         # Captured, and stored from the next cycle on. The next one may be requested so that it arrives when that is
         # over, also before this one has come; but at the end of a tile, and where biases are to be fetched first.
         times[count], indices[count] = at, index
@@ -243,11 +321,14 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         columns, ends_row = pieces[7, x], x + 1 == pieces[9, 2]
         stored = _store_cycles(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
         accesses = _accesses(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
-        stored += waits_of(output, accesses * block.waits_o)
+        early, late = np.int64(0), np.int64(0)
+        if block.waits_o:
+            early, late = _store(output, block, at, stored, accesses)
         known = output.idle + NEXT_VECTOR
         output.idle = at + block.capture + 1
-        output.free = at + block.capture + stored
-        output.near = max(at + block.apart, at + stored, known if vector + 1 < vectors else output.idle)
+        output.near = max(at + block.apart, at + stored + early, known if vector + 1 < vectors else output.idle)
+        output.in_time = at + stored + late
+        output.free = output.in_time + block.capture
         if wanted == NEVER:  # the next load has waited for this vector
             walk[L_MOVED] = output.idle
         unloaded = index + 1

@@ -27,6 +27,7 @@ from hwgen.model.hwc.timing.state import (
     L_VECTOR,
     L_VECTORS,
     LONG_AGO,
+    SAVED,
     SIZE,
     TIMES,
 )
@@ -47,7 +48,7 @@ counters, the relative state."""
 @inner_unchecked
 def kept_size(walk, capacity):  # type: ignore[no-untyped-def]
     """Numbers that are kept of one loop."""
-    return K_STATE + SIZE + 2 * capacity + 2 * len(walk) + 3
+    return K_STATE + SIZE + 2 * capacity + 2 * len(walk) + SAVED
 
 
 @inner_unchecked
@@ -99,7 +100,7 @@ def _relative(out, block, nest, state, walk, saved, j, position):  # type: ignor
     if block.spills:
         at = _relative_walk(out, at, block, nest, walk, now, walk[L_TAKEN], j, position)
         at = _relative_walk(out, at, block, nest, saved, now, walk[L_TAKEN], j, position)
-        for i in range(len(walk), len(walk) + 3):
+        for i in range(len(walk), len(walk) + SAVED):
             out[at] = max(saved[i] - now, -LONG_AGO)
             at += 1
     return at
@@ -148,7 +149,7 @@ def repeat(block, nest, state, walk, saved, kept, now, j, position, left):  # ty
         if block.spills:
             _move_walk(block, nest, walk, cycles, j, distance)
             _move_walk(block, nest, saved, cycles, j, distance)
-            for i in range(len(walk), len(walk) + 3):
+            for i in range(len(walk), len(walk) + SAVED):
                 saved[i] += cycles
         return times * period
     if kept[K_KEPT] == 0 or (kept[K_KEPT] == 1 and kept[K_SINCE] == kept[K_POWER]):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.latency import END, FIRST_VECTOR, MOST_WORDS_AHEAD, TILES_LOADED_AHEAD
+from hwgen.arch.latency import END, FIRST_VECTOR, MOST_WORDS_AHEAD, PORT_ISSUE, TILES_LOADED_AHEAD
 
 __all__ = [
     "COUNT",
@@ -27,6 +27,7 @@ __all__ = [
     "L_VECTORS",
     "NEVER",
     "PARTS",
+    "SAVED",
     "SIZE",
     "STATE",
     "TIMES",
@@ -191,6 +192,10 @@ WEIGHT_AMOUNTS = (
 OUTPUT_TIMES = (
     "free",  # the port has nothing to do any more
     "near",  # ... soon, so that a vector may be requested
+    "in_time",  # a vector that is requested before is lost, as the port is not free when it comes
+    "granted",  # the last access
+    "granted_1",  # the one before
+    "held",  # until then accesses hold up steps of the next vector
     "idle",  # the last vector requested has come
     "drained",  # the last tile has been written back
 )
@@ -199,6 +204,7 @@ OUTPUT_AMOUNTS = (
     "count",
     "ended",  # in play: the cycle after the last operation on a tile that has ended
     "waited",
+    "holds",  # cycles for which accesses hold up steps after those of their own vector
 )
 STATE = np.dtype(
     [
@@ -225,7 +231,7 @@ TIMES = np.array(
 )
 
 (GROUP,) = _places("input", ("group",))
-FREE, HEAD, COUNT = _places("output", ("free", "head", "count"))
+FREE, GRANTED, HEAD, COUNT = _places("output", ("free", "granted", "head", "count"))
 
 # --- the walk of the loads: the next vector to load, and the tiles from its tile to the one to be drained next ---
 
@@ -234,6 +240,8 @@ L_TIMES = 9  # when the last tiles were loaded, the latest first
 L_TILES = L_TIMES + TILES_LOADED_AHEAD + 2  # m, y and x at which the last tiles begin, the present one first
 L_LOOPS = L_TILES + 3 * (TILES_LOADED_AHEAD + 2)  # for each loop around a tile: begin, end, low, high
 
+SAVED = 5
+"""Times of the port that are kept beside that walk, as they were when the last tile had been drained."""
 
 # --- between two tiles ---
 
@@ -251,6 +259,8 @@ class Counters(NamedTuple):
 def initial_state(block: Block) -> State:
     """The state before the first tile."""
     accesses = block.tile_vectors * (2 * (TILES_LOADED_AHEAD + 2) if block.spills else 1)
+    if block.waits_o:  # each vector may be lost once, and the next one with it
+        accesses *= 3
     state = np.zeros(SIZE + 2 * accesses, np.int64)
     state[TIMES] = -LONG_AGO
     record = state[:SIZE].view(STATE)[0]
@@ -258,7 +268,7 @@ def initial_state(block: Block) -> State:
     record["input"]["placed"] = record["input"]["pushed"] = record["weight"]["pushed"] = 0
     record["input"]["first"] = record["weight"]["first"] = 1
     record["input"]["free"], record["weight"]["free"] = block.ring, block.weight_units
-    for name in ("free", "near", "idle"):
+    for name in ("free", "near", "idle", "in_time"):
         record["output"][name] = FIRST_VECTOR
     record["output"]["ended"] = NEVER
     return state
@@ -281,4 +291,4 @@ def rebase(state: State) -> Ints:
 
 def finish(block: Block, state: State) -> int:
     """Cycles from the last operation to the interrupt."""
-    return int(state[FREE]) + block.scaling + END
+    return max(int(state[FREE]) + block.scaling, int(state[GRANTED]) - PORT_ISSUE - 1) + END
