@@ -165,8 +165,8 @@ registers."""
 FIRST_VECTOR = 4
 """Cycles from the start until the first vector to drain is known: steps of `hwc.output.drain`."""
 REQUESTED_AGAIN = 2
-"""Cycles from where a vector comes while the port stalls, or is to be kept and is not complete, to asking for the same
-again: it is lost, and the registers of the request and of the access in `hwc.output.stream` follow."""
+"""Cycles from where a vector comes while the port is held up, or is to be kept before it is complete, to asking for
+it once more: the registers of the request and of the access in `hwc.output.stream`."""
 NEXT_BIASES = 1
 """Cycles from where a vector has come until the biases that the next one needs can be requested: `hwc.output.drain`
 has moved to that vector."""

@@ -1,17 +1,26 @@
 """Cycles and stalls of the timing model against those of the RTL."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+import cosim.hwc.preparation
 from cosim.device.result import LayerResult
+from cosim.hwc.jobs import Job
 from cosim.hwc.results import cosimulate
+from hwgen.arch.lanes import datapath
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.lower.hwc.program import compile_layer
+from hwgen.model.hwc.cycles import HwcTiming
+from hwgen.model.hwc.timing.state import PARTS
+from hwgen.model.nest.one_level import PerOperand
 from tests.cosim.hwc.test_throughput import SMALL, STREAMS
 from tests.model.hwc.test_cycles import LEAST, one_operation
+from tests.random.layers import hwc as random_hwcs
 from tests.random.layers import order_from, schedules_for
 
 LAYERS = 12
@@ -59,6 +68,36 @@ def test_random_layers_in_tight_memories(name: str) -> None:
         assert off(result) <= max(0.01 * result.cycles, 12), (result.schedule.as_data(), result.as_json()["cycles"])
     exact = [r for r in results if not off(r) and r.predicted_stalls == r.stalls]
     assert len(exact) >= 0.75 * LAYERS, [r.as_json()["stalls"] for r in results if r not in exact]
+
+
+@pytest.mark.parametrize("name", ["window", "two_tiles", pytest.param("rows", marks=pytest.mark.nightly)])
+def test_what_waits_of_the_output_cost(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector that comes while the port is held up is asked for again: far more cycles than the access waits."""
+    rate = 16  # cycles in 256 without a grant: what an access waits comes from it
+
+    def at_the_output(job: Job, _rng: object) -> Job:
+        return replace(job, stall_rates=(0, 0, rate), cycle_limit=4 * job.cycle_limit)
+
+    monkeypatch.setattr(cosim.hwc.preparation, "_stalled", at_the_output)
+    hardware = random_hwcs(name)
+    schedules = schedules_for(hardware, Random(f"waits {name}"), LAYERS, 30_000)
+    free = cosimulate(schedules, hardware, fast=False, seed=1)
+    held_up = cosimulate(schedules, hardware, fast=False, seed=1, stalls=True)
+    waits = PerOperand(0, 0, round(rate / (256 - rate) * PARTS))
+    longer = sum(one.cycles for one in held_up) - sum(one.cycles for one in free)
+    predicted = sum(timing_of(schedule, hardware).cycles(waits).total for schedule in schedules)
+    predicted -= sum(one.predicted_cycles for one in free)
+    assert abs(predicted - longer) <= 0.2 * longer, (predicted, longer)
+
+
+def timing_of(schedule: Schedule, hardware: Hardware) -> HwcTiming:
+    parameters = compile_layer(schedule, hardware).parameters
+    inputs = parameters.input_elements * schedule.lanes.y * datapath(schedule.lanes, schedule.bits.I).c
+    return HwcTiming(
+        schedule,
+        PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes),
+        words_ahead=parameters.input_words_ahead,
+    )
 
 
 @pytest.mark.nightly
