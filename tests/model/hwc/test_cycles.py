@@ -78,7 +78,7 @@ def test_waits_by_hand() -> None:
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_what_a_wait_costs_at_most(name: str) -> None:
-    """At I and W no more than itself; at O what it takes to ask for a vector once more, which was asked for in vain."""
+    """At I and W no more than itself; at O what it takes to ask once more for a vector that came in vain."""
     cost = []
     for schedule in schedules(name, 6):
         timing, counts = HwcTiming(schedule, PerOperand(4096, 1024, 8192)), predict(schedule).counts
