@@ -18,6 +18,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.model.hwc.tiles import Tiles, Timed
 from hwgen.model.hwc.timing.operations import play
 from hwgen.model.hwc.timing.state import GROUP, Block, Counters, Ints, State, finish, initial_state, rebase
+from hwgen.model.nest.biases import bias_uses
 from hwgen.model.nest.one_level import PerOperand, Prediction, require_one_level
 
 __all__ = ["NO_WAITS", "Cycles", "HwcTiming", "cycles", "least_cycles", "predicted_cycles"]
@@ -87,11 +88,14 @@ class HwcTiming:
             schedule, buffers, ahead, resumes=resumes, goes_on=goes_on, most_requantisers=most_requantisers
         )
         self._tiles = self._timed.tiles()
+        self._bias_uses = bias_uses(schedule)
         self._startup = STARTUP + (0 if in_cluster else CONFIGURATION)
 
     def cycles(self, waits: PerOperand = NO_WAITS) -> Cycles:
         """Its cycles; ``waits`` : of an access to I, W and O on average, in `PARTS` of a cycle."""
-        block = self._timed.block._replace(waits_i=waits.I, waits_w=waits.W, waits_o=waits.O)
+        block = self._timed.block._replace(
+            waits_i=waits.I, waits_w=waits.W, waits_o=waits.O, waits_b=waits.O // self._bias_uses
+        )
         walk = _Walk(self._timed, block, self._tiles)
         counters = Counters(*walk.counters().tolist())
         return Cycles(

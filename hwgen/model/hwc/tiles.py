@@ -207,6 +207,7 @@ class Timed:
             waits_i=0,
             waits_w=0,
             waits_o=0,
+            waits_b=0,
             output_word=self._ports.O // 8,
             spills=spills,
             resumes=False,

@@ -3,7 +3,7 @@
 from hwgen.ir.layer import IMAGE
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["bias_depth", "biases_kept"]
+__all__ = ["bias_depth", "bias_uses", "biases_kept"]
 
 
 def bias_depth(schedule: Schedule, outermost: int = 0) -> int:
@@ -18,6 +18,18 @@ def bias_depth(schedule: Schedule, outermost: int = 0) -> int:
         if schedule.iteration_size(depth)["m"] <= schedule.bias_words:
             return depth
     return innermost
+
+
+def bias_uses(schedule: Schedule) -> int:
+    """How many tiles of O, about, use what was fetched of a bias at once."""
+    marked, depth = schedule.marked_loop("O"), bias_depth(schedule)
+    innermost = len(schedule.loops) if marked is None else marked + 1
+    uses = 1
+    for place in range(depth, innermost):
+        loop = schedule.loops[place]
+        if loop.dim in (IMAGE, "y", "x"):
+            uses *= -(-schedule.iteration_size(place)[loop.dim] // loop.step)
+    return uses
 
 
 def biases_kept(schedule: Schedule) -> int:

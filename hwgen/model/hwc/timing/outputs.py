@@ -173,10 +173,10 @@ def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untype
 
 
 @inner_unchecked
-def _access(output, block, offered):  # type: ignore[no-untyped-def]
+def _access(output, waits, offered):  # type: ignore[no-untyped-def]
     """The cycle in which the port takes an access that is ``offered`` to it: one may wait beside another one."""
     taken = max(offered, output.granted_1 + 1)
-    granted = max(taken, output.granted) + 1 + waits_of(output, block.waits_o)
+    granted = max(taken, output.granted) + 1 + waits_of(output, waits)
     output.granted_1, output.granted = output.granted, granted
     return taken
 
@@ -191,13 +191,13 @@ def _again(block, late):  # type: ignore[no-untyped-def]
 
 
 @inner_unchecked
-def _fetch(output, block, start, words):  # type: ignore[no-untyped-def]
-    """Fetch a word a cycle, where none waits; returns the cycle in which the last one is requested."""
+def _fetch(output, block, waits, start, words):  # type: ignore[no-untyped-def]
+    """Fetch a word a cycle, where none ``waits``; returns the cycle in which the last one is requested."""
     taken = start + PORT_ISSUE + block.scaling
     if not block.waits_o:
         return taken + words
     for _ in range(words):
-        taken = _access(output, block, taken + 1)
+        taken = _access(output, waits, taken + 1)
     return taken
 
 
@@ -208,7 +208,8 @@ def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-
     It is requested with the last word, which must have come when it is made.
     """
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
-    keeps, lost = _fetch(output, block, start, pieces[1, m] * pieces[4, y] * pieces[7, x]), np.int64(0)
+    words, lost = pieces[1, m] * pieces[4, y] * pieces[7, x], np.int64(0)
+    keeps = _fetch(output, block, block.waits_o, start, words)
     if block.waits_o:
         lost, later = _again(block, output.granted + REQUEST_TO_ANSWER - keeps - block.capture)
         keeps += later
@@ -238,7 +239,7 @@ def _store(output, block, at, stored, accesses):  # type: ignore[no-untyped-def]
     for i in range(accesses):
         step = (i + 1) * stored // accesses - 1 + latency
         offered = first + step + held
-        taken = _access(output, block, offered)
+        taken = _access(output, block.waits_o, offered)
         held += taken - offered
         if step < stored - block.capture - 2:
             early += taken - offered
@@ -301,7 +302,7 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         m, y, x, index = _vector(pieces, vector)
         if not has_biases:
             words = pieces[1, m] * block.record_words
-            requested = _fetch(output, block, at, words)
+            requested = _fetch(output, block, block.waits_b, at, words)
             output.free, output.near = requested + REQUEST_TO_ANSWER + BIAS_KEPT, requested
             if block.waits_o:
                 output.free = output.granted - 1 + REQUEST_TO_ANSWER + BIAS_KEPT

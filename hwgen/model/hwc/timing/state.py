@@ -79,6 +79,7 @@ class Block(NamedTuple):
     apart : cycles from asking for a vector that is drained to asking for the next one, at the least.
     words_ahead : of I that are requested before the first is written, at most.
     waits_i, waits_w, waits_o : of an access at the banks of a shared memory on average, in `PARTS` of a cycle.
+    waits_b : the same of a bias, of which some are kept and wait for nothing.
     output_word : bytes that an access of O's port moves.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
@@ -123,6 +124,7 @@ class Block(NamedTuple):
     waits_i: int
     waits_w: int
     waits_o: int
+    waits_b: int
     output_word: int
     spills: bool
     resumes: bool
