@@ -71,9 +71,7 @@ def test_no_more_cycles_than_for_maps_in_the_dram(seed: int) -> None:
 def test_few_large_tiles_where_nothing_is_moved() -> None:
     """With the maps in the DRAM rows are cut so that transfers overlap; where they stay that costs cycles."""
     hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "four", **HARDWARE}, "four")
-    layer = Layer(
-        name="wide", input_channels=8, output_channels=16, input_height=24, input_width=24, kernel=3, padding=1
-    )
+    layer = Layer(name="wide", input_channels=16, output_channels=32, input_height=28, input_width=28, kernel=1)
     judge = judge_of(hardware, timed=True, ordered=True)
     found = search_least_cycles(
         layer, hardware, timed=judge, estimate=partial(estimated_cycles, hardware=hardware)
@@ -83,5 +81,5 @@ def test_few_large_tiles_where_nothing_is_moved() -> None:
     estimate = partial(estimated_cycles, hardware=hardware, residence=residence)
     best = search_with_kept_maps(layer, hardware, residence, timed=timed, estimate=estimate, found=found)
     assert best is not None
-    assert timed(best) < 0.98 * timed(found)
+    assert timed(best) < 0.95 * timed(found)
     assert estimate(best) == pytest.approx(timed(best), rel=0.05)
