@@ -96,7 +96,7 @@ RARE = {
     "constants": 0.15, "setting_bits": 0.2,
 }  # fmt: skip
 """How often a key of an HWC is in a file."""
-LATER = frozenset({"cluster.dram.access_cycles", "column_window"})
+LATER = frozenset({"cluster.dram.access_cycles", "column_window", "lane_registers"})
 """Keys that are younger than designs in the file, and change no Verilog where they are absent: for them nothing is
 drawn, so that the same numbers give the same designs."""
 

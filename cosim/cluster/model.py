@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from cosim.device.device import DRAM, DRAM_SIZES, Device
+from cosim.device.device import DRAM, DRAM_SIZES, Device, lane_macros
 from cosim.simulator.harness import SimulatedHarness
 from cosim.simulator.registry import loaded
 from hwgen.arch.cluster import ClusterParameters
@@ -52,7 +52,10 @@ def cluster_device(cluster: ClusterParameters, dram_log2: int, verilog: str | No
     ports = cluster.hwc.ports
     return Device(
         designs={"cluster.v": verilog or generated_cluster(cluster)},
-        sources=("cluster.sv", "cluster_port.sv", "tcdm_watch.sv", "stalls.sv", "configuration.sv", *DRAM),
+        sources=(
+            *("cluster.sv", "cluster_port.sv", "tcdm_watch.sv", "lane_watch.sv", "stalls.sv", "configuration.sv"),
+            *DRAM,
+        ),
         public="cluster.vlt",
         sizes={
             **DRAM_SIZES,
@@ -65,6 +68,7 @@ def cluster_device(cluster: ClusterParameters, dram_log2: int, verilog: str | No
             "WidthW": ports.W,
             "WidthO": ports.O,
         },
+        macros=lane_macros(registers=cluster.hwc.lane_registers),
         loaded=True,
         quick=QUICK_COMPILED,
         fast=FAST_COMPILED,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.model import SimulatedCluster
+from cosim.device.device import LANES
 from cosim.device.dram import (
     COUNTED,
     COUNTERS,
@@ -218,14 +219,30 @@ def _ports(model: SimulatedCluster, place: Place) -> list[str]:
 
 
 def tcdm_counts(model: SimulatedCluster, number: int = 0) -> Accesses:
-    """(words, bytes) by master, region and whether written; absent entries are zero."""
-    found = {}
+    """(words, bytes) by master, region and whether written; absent entries are zero. Those of lanes are of operands
+    in the local memories, and are vectors."""
+    found: dict[tuple[str, str, bool], tuple[int, int]] = {}
     kinds = [(region, written) for region in (*REGIONS, ELSEWHERE) for written in (False, True)]
     for master, port in zip(model.cluster.masters, _ports(model, place_of(model, number)), strict=True):
         words, octets = (model.harness.counters(name, port).tolist() for name in ("words", "bytes"))
         for kind, counted, size in zip(kinds, words, octets, strict=True):
             found[master, *kind] = (int(counted), int(size))
+    found |= _lane_counts(model, number)
     return {key: value for key, value in found.items() if value[0]}
+
+
+def _lane_counts(model: SimulatedCluster, number: int) -> Accesses:
+    """Vectors that lanes with registers access in the local memories of each HWC."""
+    if not model.cluster.hwc.lane_registers:
+        return {}
+    scope = place_of(model, number).scope
+    return {
+        (f"hwc{hwc}_lanes", operand, written): (int(vectors), 0)
+        for hwc in range(model.cluster.hwcs)
+        for (operand, written), vectors in zip(
+            LANES, model.harness.counters("vectors", f"{scope}.hwcs[{hwc}].lanes"), strict=True
+        )
+    }
 
 
 def unit_cycles(model: SimulatedCluster, number: int = 0) -> int:

@@ -7,13 +7,17 @@ from pathlib import Path
 from hwgen.arch.bus import ID_BITS
 from hwgen.arch.latency import DRAM_QUEUE
 
-__all__ = ["DEPTHS", "DRAM", "DRAM_SIZES", "HARNESS", "Device", "dram_depth"]
+__all__ = ["DEPTHS", "DRAM", "DRAM_SIZES", "HARNESS", "LANES", "Device", "dram_depth", "lane_macros"]
 
 HARNESS = Path(__file__).resolve().parents[1] / "harness"
 DRAM = tuple(f"dram/{name}.sv" for name in ("dram", "dram_counters", "open_rows", "descriptor_runs", "axi_rules"))
 """The sources of the DRAM."""
 DRAM_SIZES = {"MasterIdBits": ID_BITS, "DramQueue": DRAM_QUEUE}
 """What a harness has to know of it and of the AXI port of a DMA."""
+LANES = ("I", False), ("W", False), ("O", False), ("O", True)
+"""What the lanes of an HWC access in its local memories: operands, and whether written; as `lane_watch` has them."""
+LANE_MACRO = "LANE_REGISTERS"
+"""Defined where lanes have registers, and a port that tells of their accesses."""
 DEPTHS = (18, 20, 22, 24)
 """log2 of the words of a simulated DRAM: a few sizes only, so that one build serves many layers."""
 
@@ -57,6 +61,14 @@ class Device:
     def files(self) -> list[Path]:
         """The harness' Verilog, without what it includes."""
         return [HARNESS / name for name in self.sources]
+
+
+def lane_macros(*, registers: bool) -> tuple[str, ...]:
+    """The macros for a design whose lanes have registers, or not.
+
+    A macro and no parameter: only where they have is there a port.
+    """
+    return (LANE_MACRO,) if registers else ()
 
 
 def dram_depth(words: int) -> int:

@@ -16,7 +16,8 @@ ELSEWHERE = "elsewhere"
 """The region of accesses that are in none."""
 Span = tuple[int, int]
 Accesses = Mapping[tuple[str, str, bool], tuple[int, int]]
-"""Accesses of a shared memory, (words, bytes), by port, region and whether written; absent entries are zero."""
+"""Accesses of a shared memory, (words, bytes), by port, region and whether written; absent entries are zero. Those of
+local memories by lanes, which are vectors, stand beside them, by operand."""
 
 
 @dataclass(frozen=True)

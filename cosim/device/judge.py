@@ -15,6 +15,7 @@ from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
+from hwgen.ir.level import LOCAL
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.network.parts import PartCounts
 from hwgen.model.energy import DevicePrices
@@ -55,7 +56,7 @@ class Ports:
 
     def key(self, master: str, region: str, written: bool) -> Key | None:
         """What the accesses of a master to a region are."""
-        port = re.fullmatch(r"(?:hwc\d+_)?(i|w|o|load|store|vector_i|vector_o)(?:_\d+)?", master)
+        port = re.fullmatch(r"(?:hwc\d+_)?(i|w|o|lanes|load|store|vector_i|vector_o)(?:_\d+)?", master)
         return self.keys.get((port[1], region, written)) if port else None
 
     def predicted(self, counts: Counts) -> Counts:
@@ -80,15 +81,23 @@ class Ports:
         return SUM_BYTES if partial else int(getattr(schedule.bits, operand)) // 8
 
 
+_LANES: dict[tuple[str, str, bool], Key] = {
+    ("lanes", "I", False): (LOCAL.name, "I", "read"),
+    ("lanes", "W", False): (LOCAL.name, "W", "read"),
+    ("lanes", "O", False): (LOCAL.name, "O", "read_partial"),
+    ("lanes", "O", True): (LOCAL.name, "O", "write"),
+}
 AT_HWC = Ports(
     {
+        **_LANES,
         ("i", "input", False): ("tcdm", "I", "read"),
         ("w", "weights", False): ("tcdm", "W", "read"),
         ("o", "bias", False): ("tcdm", "B", "read"),
         ("o", "partial", False): ("tcdm", "O", "read_partial"),
         ("o", "partial", True): ("tcdm", "O", "write_partial"),
         ("o", "output", True): ("tcdm", "O", "write"),
-    }
+    },
+    together=(LOCAL.name,),
 )
 _LOADS: dict[tuple[str, str, bool], Key] = {
     ("load", "I", True): ("tcdm_dma", "I", "read"),
@@ -96,6 +105,7 @@ _LOADS: dict[tuple[str, str, bool], Key] = {
 }
 AT_CLUSTER = Ports(
     {
+        **_LANES,
         ("i", "I", False): ("tcdm", "I", "read"),
         ("w", "W", False): ("tcdm", "W", "read"),
         ("o", "O", False): ("tcdm", "O", "read_partial"),
@@ -106,7 +116,7 @@ AT_CLUSTER = Ports(
         ("load", "O", True): ("tcdm_dma", "O", "read_partial"),
         ("store", "O", False): ("tcdm_dma", "O", "write"),
     },
-    together=("tcdm", "tcdm_dma"),
+    together=("tcdm", "tcdm_dma", LOCAL.name),
 )
 """What is written to the ring of O, or what the DMA stores from there, may also be partial sums."""
 AT_VECTOR = Ports(

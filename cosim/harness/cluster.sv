@@ -112,9 +112,26 @@ module harness #(
   wire starts, settles;
   assign finished = ended || settles;
 
+`ifdef LANE_REGISTERS  // the lanes of the HWCs have registers
+  wire [4*Hwcs-1:0] lane_accesses;
+  genvar h;
+  generate
+    for (h = 0; h < Hwcs; h = h + 1) begin : hwcs
+      lane_watch lanes (
+          .clk(clk),
+          .clear(clear_now),
+          .made(lane_accesses[4*h+:4])
+      );
+    end
+  endgenerate
+`endif
+
   cluster_core core (
       .clk(clk),
       .rst(rst_now),
+`ifdef LANE_REGISTERS
+      .lane_accesses(lane_accesses),
+`endif
       .irq(irq),
       .starts(starts),
       .settles(settles),

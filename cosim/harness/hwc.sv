@@ -109,9 +109,21 @@ module harness #(
   wire [WidthW-1:0] w_wdata, w_r_rdata, w_word;
   wire [WidthO-1:0] o_wdata, o_r_rdata, o_word;
 
+`ifdef LANE_REGISTERS  // the lanes have registers
+  wire [3:0] lane_accesses;
+  lane_watch lanes (
+      .clk(clk),
+      .clear(clear_now),
+      .made(lane_accesses)
+  );
+`endif
+
   hwc dut (
       .clk(clk),
       .rst(rst_now),
+`ifdef LANE_REGISTERS
+      .lane_accesses(lane_accesses),
+`endif
       .irq(irq),
       .cfg__req(cfg_req),
       .cfg__gnt(cfg_gnt),

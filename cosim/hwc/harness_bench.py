@@ -140,6 +140,11 @@ class HarnessBench:
         at = getattr(self.dut, f"port_{port}")
         return [(int(at.accesses[i].value), int(at.bytes[i].value)) for i in range(12)]
 
+    def lane_counters(self) -> list[int]:
+        """Accesses of the local memories by the lanes, where these have registers."""
+        lanes = getattr(self.dut, "lanes", None)
+        return [] if lanes is None else [int(lanes.vectors[i].value) for i in range(4)]
+
     def violations(self) -> dict[str, int]:
         """Breaches of the bus protocol by port."""
         found = {port: int(getattr(self.dut, f"port_{port}").violations.value) for port in PORTS}

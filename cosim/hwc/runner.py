@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cosim.device.device import Device
+from cosim.device.device import LANES, Device, lane_macros
 from cosim.device.dram import Unwanted
 from cosim.device.job import Outcome, UnitOutcome
 from cosim.hwc.jobs import PORTS, REGIONS, Job
@@ -42,8 +42,9 @@ STALL = "stall_"
 def hwc_device(verilog: str, depth_log2: int, ports: tuple[int, int, int] = (WORD_BITS,) * 3) -> Device:
     """An HWC in the harness that counts and serves the memory: its Verilog, the log2 of words, bits of its ports."""
     widths = {f"Width{port}": width for port, width in zip("IWO", ports, strict=True)}
-    sources = ("hwc.sv", "configuration.sv", "tcdm_port.sv")
-    return Device({"hwc.v": verilog}, sources, "hwc.vlt", {"DepthLog2": depth_log2, **widths})
+    sources = ("hwc.sv", "configuration.sv", "tcdm_port.sv", "lane_watch.sv")
+    macros = lane_macros(registers="lane_accesses" in verilog)
+    return Device({"hwc.v": verilog}, sources, "hwc.vlt", {"DepthLog2": depth_log2, **widths}, macros=macros)
 
 
 def run_jobs(
@@ -218,11 +219,14 @@ def _outcome(job: Job, data: dict[str, Any], memory: np.ndarray, trace: np.ndarr
     names = {address: name for name, address, _ in job.registers}
     registers = {"status": data["status"], **dict(zip(job.reads, data["values"], strict=True))}
     kinds = [(region, written) for region in REGIONS for written in (False, True)]
-    accesses = {
+    accesses: dict[tuple[str, str, bool], tuple[int, int]] = {
         (port, *kind): (words, size)
         for port in PORTS
         for kind, (words, size) in zip(kinds, data["counters"][port], strict=True)
     }
+    for place, vectors in zip(LANES, data["lanes"], strict=False):
+        operand, written = place
+        accesses["lanes", operand, written] = (vectors, 0)
     unit = UnitOutcome(
         registers=registers,
         refused=tuple(names.get(address, f"{address:#x}") for address in data["refused"]),

@@ -68,6 +68,7 @@ class Session:
             "timed_out": timed_out,
             "cycles": bench.cycles,
             "counters": {port: bench.counters(port) for port in "iwo"},
+            "lanes": bench.lane_counters(),
             "violations": bench.violations(),
             "seconds": seconds,
             "cpu_seconds": cpu_seconds,

@@ -3,7 +3,7 @@
 from functools import cache
 
 from cosim.cluster.model import FAST_COMPILED, QUICK_COMPILED, SimulatedCluster
-from cosim.device.device import DRAM, DRAM_SIZES, Device
+from cosim.device.device import DRAM, DRAM_SIZES, Device, lane_macros
 from cosim.simulator.registry import loaded
 from hwgen.arch.cluster import SystemParameters
 from hwgen.export.cached import generated_system
@@ -17,7 +17,7 @@ MEMORY = "  cluster_tcdm tcdm ("
 def system_device(system: SystemParameters, dram_log2: int, *, slow: bool) -> Device:
     """A system with a DRAM; ``slow``: with memories that can stall."""
     cluster, verilog = system.cluster, generated_system(system)
-    sources = ("system/harness.sv", "system/axi_watch.sv", "tcdm_watch.sv", *DRAM)
+    sources = ("system/harness.sv", "system/axi_watch.sv", "tcdm_watch.sv", "lane_watch.sv", *DRAM)
     if slow:
         assert verilog.count(MEMORY) == 1
         shape = f"#(.Ports({len(cluster.masters)}), .Bits({32 * sum(cluster.words)}))"
@@ -41,7 +41,7 @@ def system_device(system: SystemParameters, dram_log2: int, *, slow: bool) -> De
             "WidthVector": 8 * cluster.vector_shape.word_bytes,
         },
         # A macro and no parameter: Verilator looks up names in other modules before it knows the parameters.
-        macros=("SLOW_TCDM",) if slow else (),
+        macros=(*(("SLOW_TCDM",) if slow else ()), *lane_macros(registers=cluster.hwc.lane_registers)),
         loaded=True,
         quick=QUICK_COMPILED,
         fast=FAST_COMPILED,

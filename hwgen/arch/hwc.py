@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.lane_registers import register_depths
 from hwgen.arch.lanes import (
     LANES,
     capture,
@@ -26,7 +27,7 @@ from hwgen.arch.weights import WeightLines
 from hwgen.ir.lanes import NARROW_PORTS, Lanes, Ports
 from hwgen.ir.layer import DIMS, MAX_KERNEL, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 from hwgen.ir.requantisation import RequantisationForm
-from hwgen.ir.schedule import MOST_BIAS_WORDS
+from hwgen.ir.schedule import MOST_BIAS_WORDS, ArrayName
 
 __all__ = [
     "ALONG_X",
@@ -48,11 +49,13 @@ MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
 ALONG_X = Lanes(x=LANES)
 REQUANTISERS = (1, 2, WORD_BYTES)
-INDIFFERENT = frozenset({"read_back", "second_settings", "in_flight", "block_ram", "most_requantisers"})
+INDIFFERENT = frozenset(
+    {"read_back", "second_settings", "in_flight", "block_ram", "most_requantisers", "lane_registers"}
+)
 """Parameters that change neither the addresses of settings nor what they mean."""
 FIT = ("constants", "setting_bits")
 """Parameters that only hardware has that is fitted to its layers."""
-OPTIONS = {"scaled": False, "most_requantisers": WORD_BYTES, "column_window": False}
+OPTIONS = {"scaled": False, "most_requantisers": WORD_BYTES, "column_window": False, "lane_registers": False}
 """Parameters that digests tell only where they are not as here."""
 
 
@@ -103,6 +106,9 @@ class HwcParameters:
     column_window
         Lanes along c can serve as columns of the kernel: each output channel has the last columns of a channel of its
         own, in a shift register, as depthwise layers need it.
+    lane_registers
+        The operand that the innermost loops do not move stays in registers at the lanes; the local memories are
+        accessed only for another vector, and a port tells of each access.
     constants
         Settings, by their names, that all its programs have alike: the value is in the hardware, in place of a
         register.
@@ -130,6 +136,7 @@ class HwcParameters:
     scaled: bool = False
     most_requantisers: int = WORD_BYTES
     column_window: bool = False
+    lane_registers: bool = False
     constants: tuple[tuple[str, int], ...] = ()
     setting_bits: tuple[tuple[str, int], ...] = ()
 
@@ -155,6 +162,8 @@ class HwcParameters:
         units = memory_units(self.lanes, self.operand_bits, self.ports)
         if self.scaled and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 where sums are scaled, got {self.operand_bits}")
+        if self.lane_registers and self.operand_bits != 8:
+            raise ParameterError(f"operand_bits: expected 8 with lane_registers, got {self.operand_bits}")
         if self.most_requantisers not in REQUANTISERS:
             raise ParameterError(f"most_requantisers: expected 1, 2 or 4, got {self.most_requantisers}")
         if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
@@ -370,6 +379,16 @@ class HwcParameters:
             j: self.lanes.along(dim).bit_length() for dim, j in self.innermost().items() if dim in self.lane_dims
         }
         return {j: self.dim_bits[dim] for j, dim in sorted(within.items())} | lanes
+
+    @cached_property
+    def register_depths(self) -> dict[ArrayName, int]:
+        """Numbers of loops around the operations for which the lanes have one vector of an operand."""
+        return register_depths(self.loops, self.input_marker, self.output_marker)
+
+    @property
+    def holds_sums(self) -> bool:
+        """Whether consecutive operations work on one vector of sums, which stays at the lanes."""
+        return self.lane_registers and self.register_depths["O"] < len(self.loops)
 
     @property
     def bias_loops(self) -> tuple[int, ...]:

@@ -116,7 +116,7 @@ def cluster_ports(core: ClusterCore, apb: ApbBridge) -> list[Port]:
 
 def _inside(core: list[Port]) -> set[str]:
     """The wires between the parts of a cluster: ports of the core."""
-    counted = {"conflicts", "starts", "settles", "moves"}
+    counted = {"conflicts", "starts", "settles", "moves", "lane_accesses"}
     return {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | counted
 
 

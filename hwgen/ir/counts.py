@@ -32,12 +32,14 @@ DIRECTIONS: dict[Operand, tuple[Direction, ...]] = {
 }
 """What is counted at `tcdm`, and by the DMA's ports there (`tcdm_dma`)."""
 
+_WITHOUT_BIASES: dict[Operand, tuple[Direction, ...]] = {operand: DIRECTIONS[operand] for operand in OPERANDS}
 _WITH_PROGRAMS: dict[Operand, tuple[Direction, ...]] = {**DIRECTIONS, "P": ("read",)}
 
 
 def directions_at(level: str) -> dict[Operand, tuple[Direction, ...]]:
     """What is counted at a memory level; where programs are fetched from, those too, as operand ``P``."""
-    return _WITH_PROGRAMS if BUSES[level].programs else DIRECTIONS
+    bus = BUSES[level]
+    return _WITH_PROGRAMS if bus.programs else DIRECTIONS if bus.biases else _WITHOUT_BIASES
 
 
 def quantities_at(level: str) -> tuple[str, ...]:

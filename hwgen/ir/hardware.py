@@ -234,6 +234,12 @@ def _scales_bytes(one: "Hardware") -> str | None:
     return f"requantisation: expected shift with {one.operand_bits} operand_bits, got {one.requantisation}"
 
 
+def _registers_of_bytes(one: "Hardware") -> str | None:
+    if not one.lane_registers or one.operand_bits == 8:
+        return None
+    return f"lane_registers: expected false with {one.operand_bits} operand_bits, got true"
+
+
 def _window_of_lanes(one: "Hardware") -> str | None:
     lanes = one.lanes
     if not one.column_window or (lanes and lanes.c > 1 and lanes.y == lanes.x == 1 and one.operand_bits == 8):
@@ -369,6 +375,12 @@ class Hardware(Stated):
         description="lanes along `c` can do the columns of the kernel of depthwise layers, which pass through a "
         "shift register for each channel",
     )
+    lane_registers: bool = Field(
+        default=False,
+        description="the operand that the innermost loops do not move stays in [registers at the "
+        "lanes](semantics/memory-levels.md#registers-at-the-lanes): the local memories are accessed only for another "
+        "vector of it, and these accesses are predicted and counted",
+    )
     constants: Annotated[
         dict[str, Annotated[int, Field(ge=0, lt=1 << 32)]] | None,
         Values("32-bit values by the name of a setting"),
@@ -412,6 +424,7 @@ class Hardware(Stated):
             "`column_window` with `x` innermost, and no other one inside the loop of I, which is neither `x` nor `l`",
             _window_in_order,
         ),
+        Rule(("lane_registers", "operand_bits"), "`lane_registers` with 8 `operand_bits` only", _registers_of_bytes),
         Rule(("ports", "cluster.banks"), "a port is as wide as all `banks` together, at most", _ports_in_banks),
         Rule(("read_back", "second_settings", "cluster"), "neither in a `cluster`", _settings_of_a_single_one),
     )
@@ -453,7 +466,7 @@ class Hardware(Stated):
     def as_data(self) -> dict[str, Any]:
         """Plain data in the file format."""
         data = {"format": 1, "kind": "hardware", **self.model_dump(mode="json", exclude={"order"}, exclude_none=True)}
-        for name in ("requantisation", "requantisers", "column_window"):
+        for name in ("requantisation", "requantisers", "column_window", "lane_registers"):
             if data[name] == type(self).model_fields[name].default:
                 del data[name]
         if self.cluster is not None and not self.cluster.vector:

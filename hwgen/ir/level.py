@@ -13,10 +13,12 @@ class Bus:
     -------
     quantities : in the order of the JSON form; elements are known everywhere.
     programs : whether programs are fetched over it, too.
+    biases : whether biases are.
     """
 
     quantities: tuple[str, ...]
     programs: bool = False
+    biases: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,13 @@ UNITS = {
 
 _AXI = Bus(("bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses"), programs=True)
 _PORT = Bus(("bytes", "words"))
+_LANES = Bus(("words",), biases=False)
 
 DRAM = Level("dram", 0, _AXI)
 """Off-chip memory. It holds everything, so no marker names it."""
 TCDM = Level("tcdm", 1, _PORT, prefetched=True)
 """The memory that the HWCs of a cluster share."""
-LOCAL = Level("local", 2, _PORT, shared=False)
+LOCAL = Level("local", 2, _LANES, shared=False)
 """The buffers inside an HWC: the level of a marker that names none."""
 
 LEVELS: dict[str, Level] = {level.name: level for level in (TCDM, LOCAL)}

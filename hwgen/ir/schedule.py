@@ -73,7 +73,8 @@ class Schedule(Value):
 
     ``bias_words`` is how many biases the HWC keeps: see `hwgen.model.nest.biases`. ``ports`` are the widths of the
     HWC's accesses, by which `words` are counted. ``requantisation`` is what the HWC does: where it scales sums, each
-    bias brings its channel's multiplier and shift along.
+    bias brings its channel's multiplier and shift along. ``lane_registers``: its lanes have registers, so that what
+    they access in the local memories is counted: see `hwgen.model.nest.lane_accesses`.
     """
 
     called = "schedule"
@@ -86,6 +87,7 @@ class Schedule(Value):
     bias_words: int = Field(default=0, ge=0, le=MOST_BIAS_WORDS)
     ports: PortsField = NARROW_PORTS
     requantisation: RequantisationForm = "shift"
+    lane_registers: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -186,6 +188,7 @@ class Schedule(Value):
             **({"bias_words": self.bias_words} if self.bias_words else {}),
             **({} if self.ports.narrow else {"ports": self.ports.as_data()}),
             **({} if self.requantisation == "shift" else {"requantisation": self.requantisation}),
+            **({"lane_registers": True} if self.lane_registers else {}),
         }
 
     @classmethod

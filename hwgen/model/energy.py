@@ -19,7 +19,9 @@ from hwgen.ir.level import DRAM, LOCAL, TCDM
 from hwgen.ir.memory.energy import TABLES
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
+from hwgen.model.cluster.levels import is_for_cluster, run_depth
 from hwgen.model.nest.hierarchy_counts import HierarchyCounts, traffic_at
+from hwgen.model.nest.lane_accesses import LaneLevel
 from hwgen.model.nest.ranges import Nest
 
 __all__ = [
@@ -144,11 +146,15 @@ def prices_of_memories(memories: Mapping[ArrayName, int], cluster: Cluster | Non
 
 
 def datapath_counts(schedule: Schedule) -> Counts:
-    """What the local buffers serve to the datapath; an operand without a local marker passes them by."""
+    """What the local buffers serve to the datapath, or to registers at its lanes; an operand without a local marker
+    passes them by."""
     accesses, nest = dict[Key, Access](), Nest(schedule)
+    lanes = None
+    if schedule.lane_registers:
+        lanes = LaneLevel(schedule, run_depth(schedule) if is_for_cluster(schedule) else 0)
     for operand in ARRAYS:
         if schedule.marked_loop(operand) is not None:
-            served, _ = traffic_at(nest, operand, None)
+            served = lanes.served(operand) if lanes else traffic_at(nest, operand, None)[0]
             accesses.update({(LOCAL.name, operand, way): access for way, access in served.items()})
     return Counts(accesses)
 

@@ -152,4 +152,5 @@ def _smallest(layer: Layer, hardware: Hardware, lanes: Lanes, array: ArrayName, 
         lanes=lanes,
         ports=hardware.ports,
         requantisation=hardware.requantisation,
+        lane_registers=hardware.lane_registers,
     )

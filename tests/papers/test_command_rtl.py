@@ -13,7 +13,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
 from hwgen.model.cluster.cluster_counts import predict_cluster
 from hwgen.papers.claims import Claim
 from hwgen.papers.goetschalckx.pipelines import PipelineRow, pipeline_claims
@@ -106,6 +106,33 @@ def test_bytes_that_a_hierarchy_would_not_move_are_found() -> None:
     assert nested(dram_W=Access(49, 49)) is nested(tcdm_I=Access(1, 1)) is nested(dram_O=Access(23, 23)) is False
     several = hardware.model_copy(update={"cluster": Cluster(hwcs=2, tcdm=1024)})
     assert command_rtl.is_nested(schedule, counted, several) is None
+
+
+@pytest.mark.parametrize("array", ["I", "W", "O"])
+def test_vectors_that_a_hierarchy_would_not_move_are_found(array: ArrayName) -> None:
+    """One more or less at the lanes, where all of them are full; the sums of two output channels stay there."""
+    schedule = Schedule(
+        layer=Layer(
+            name="fc", op="fc", input_channels=8, output_channels=6, input_height=1, input_width=1, kernel=1, batch=4
+        ),
+        nest=(
+            Marker(("I", "W", "O"), TCDM), Loop("n", 1), Loop("m", 2), Marker(("O",)), Loop("c", 4),
+            Marker(("I", "W")), Loop("c", 2),
+        ),
+        lanes=Lanes(m=2, c=2),
+        lane_registers=True,
+    )  # fmt: skip
+    hardware = Hardware(
+        name="one", lanes=Lanes(m=2, c=2), buffers={"I": 64, "W": 64, "O": 64}, lane_registers=True,
+        cluster=Cluster(hwcs=1, tcdm=1024),
+    )  # fmt: skip
+    counted = predict_cluster(schedule).counts
+    assert command_rtl.is_nested(schedule, counted, hardware) is True
+    key: Key = ("local", array, "write" if array == "O" else "read")
+    assert counted[key].words == 4 * 3 * (1 if array == "O" else 4)
+    for words in (counted[key].words - 1, counted[key].words + 1):
+        others = Counts({**counted.accesses, key: replace(counted[key], words=words)})
+        assert command_rtl.is_nested(schedule, others, hardware) is False
 
 
 @pytest.mark.usefixtures("icarus")

@@ -85,6 +85,7 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
         lanes=lanes,
         ports=hardware.ports,
         requantisation=hardware.requantisation,
+        lane_registers=hardware.lane_registers,
     )
     return with_biases(schedule, hardware.bias_words)
 

@@ -102,6 +102,7 @@ def random_hwc(rng: Random, name: str) -> Hardware:
         in_flight=ports.choice((4, 4, 1, 2, 7)),
         ports=_random_ports(ports, lanes),
         block_ram=ports.random() < 0.3,
+        lane_registers=bits == 8 and ports.random() < 0.4,
     )
 
 
@@ -233,6 +234,7 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None
         lanes=lanes,
         ports=hardware.ports,
         requantisation=hardware.requantisation,
+        lane_registers=hardware.lane_registers,
     )
     return with_biases(schedule, hardware.bias_words)
 

@@ -12,9 +12,9 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Marker
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.lower.hwc.parameters import with_output_at_reduction
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
+from hwgen.model.nest.lane_accesses import with_output_at_reduction
 from hwgen.model.nest.one_level import allocation
 from hwgen.search.least_need import require_room
 from tests.random.clusters import cluster_schedules

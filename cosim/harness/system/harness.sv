@@ -249,6 +249,15 @@ module harness #(
           .region_kind(dram_kind[4*Regions*c+:4*Regions]),
           .timing(dram_times)
       );
+`ifdef LANE_REGISTERS  // the lanes of the HWCs have registers
+      for (g = 0; g < Hwcs; g = g + 1) begin : hwcs
+        lane_watch lanes (
+            .clk(clk),
+            .clear(clear_now),
+            .made(dut.clusters[c].cluster.lane_accesses[4*g+:4])
+        );
+      end
+`endif
 `ifdef SLOW_TCDM  // the memories of the clusters are `slow_tcdm`
       always_ff @(posedge clk) begin
         dut.clusters[c].cluster.tcdm.forget     <= clear_now;

@@ -65,6 +65,10 @@ Sizes = Annotated[
     ),
 ]
 Shape = Annotated[str, typer.Option("--lanes", metavar="SHAPE", help="The datapath's lanes, such as m4c4 or m16.")]
+Registers = Annotated[
+    bool,
+    typer.Option("--lane-registers", help="Of a cluster: what the innermost loops do not move stays at the lanes."),
+]
 Folder = Annotated[
     Path, typer.Option("-o", "--output", metavar="DIR", help="Results; what is searched is not searched again.")
 ]
@@ -80,6 +84,7 @@ def design(
     sizes: Sizes = None,
     cores: Cores = None,
     lanes: Shape = "m4c4",
+    lane_registers: Registers = False,
     partial: Partial = False,
     jobs: Annotated[int, jobs_option("Searches at a time.", MEMORY_OF_A_SEARCH)] = 1,
     as_json: Json = False,
@@ -97,6 +102,8 @@ def design(
     option = "--area" if sram is None else "--sram"
     if cores is not None and (levels is not None or sizes is not None):
         raise InputError("--cores: expected without --levels and --sizes: cores are the HWCs of a cluster")
+    if lane_registers and (levels is not None or sizes is not None):
+        raise InputError("--lane-registers: expected without --levels and --sizes: they are the lanes of a cluster")
     allowed = table_sizes(budget) if sizes is None else tuple(buffer_sizes(sizes, "--sizes"))
     try:
         shape = Lanes.parse(lanes)
@@ -115,6 +122,7 @@ def design(
             number,
             output,
             quantised=_is_quantised(name),
+            lane_registers=lane_registers,
             as_json=as_json,
         )
         if not as_json:

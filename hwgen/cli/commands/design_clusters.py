@@ -54,11 +54,12 @@ def cores_of(text: str) -> tuple[int, ...]:
 
 def design_cluster(
     layers: tuple[Layer, ...], name: str, budget: int, option: str, lanes: Lanes, cores: tuple[int, ...],
-    output: Path, *, quantised: bool = False, as_json: bool,
+    output: Path, *, quantised: bool = False, lane_registers: bool = False, as_json: bool,
 ) -> None:  # fmt: skip
     """Search, write and print the cluster; ``option`` is the one that gave the budget.
 
-    ``quantised`` : it is for a quantised network, which runs on it as it is.
+    ``quantised`` : it is for a quantised network, which runs on it as it is. ``lane_registers`` : what the innermost
+    loops do not move stays at the lanes.
     """
     if quantised and max(cores) >= MOST_HWCS:
         raise InputError(f"--cores: expected at most {MOST_HWCS - 1} for a quantised network, beside a vector unit")
@@ -67,7 +68,7 @@ def design_cluster(
     except ParameterError as error:
         raise InputError(f"--lanes: {error}") from None
     require_hardware(NAME, output)
-    space = ClusterSpace(budget, cores, lanes, quantised)
+    space = ClusterSpace(budget, cores, lanes, quantised, lane_registers)
 
     def check(schedule: Schedule, hardware: Hardware) -> None:
         compile_cluster(schedule, hardware)

@@ -10,6 +10,7 @@ from hwgen.api.cosimulation import Cosimulation, StackCosimulation
 from hwgen.cli.console import print_cycles_note, print_table, printable
 from hwgen.cli.workload import tell_set
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
+from hwgen.ir.level import LOCAL
 from hwgen.lower.pipeline.program import KINDS
 from hwgen.model.cluster.levels import is_for_cluster
 
@@ -53,23 +54,34 @@ def print_comparison(results: Sequence[LayerResult]) -> None:
                "words measured", "equal"]  # fmt: skip
     title = "Traffic at the shared memory: predicted by the model, measured on the bus"
     print_table(title, columns, rows, wide=[("words predicted", "words measured")])
+    with_registers = [result for result in results if result.schedule.lane_registers]
+    if with_registers:
+        _print_level(with_registers, LOCAL.name)
 
 
 def _print_levels(results: Sequence[LayerResult]) -> None:
     """The same at several memory levels, quantity by quantity."""
-    for level in results[0].predicted.levels():
-        rows: list[list[object]] = []
-        for result in results:
-            for operand, directions in directions_at(level).items():
-                for direction in directions:
-                    accesses = result.predicted[level, operand, direction], result.measured[level, operand, direction]
-                    for quantity in quantities_at(level):
-                        predicted, measured = (getattr(access, quantity) for access in accesses)
-                        if predicted or measured:
-                            found = [predicted, measured, predicted == measured]
-                            rows.append([result.layer, operand, direction, quantity, *found])
-        columns = ["layer", "operand", "direction", "of", "predicted", "measured", "equal"]
-        print_table(f"Traffic at {level}: predicted by the model, measured on the bus", columns, rows)
+    for level in dict.fromkeys(level for result in results for level in result.predicted.levels()):
+        _print_level(results, level)
+
+
+def _print_level(results: Sequence[LayerResult], level: str) -> None:
+    rows: list[list[object]] = []
+    for result in results:
+        for operand, directions in directions_at(level).items():
+            for direction in directions:
+                accesses = result.predicted[level, operand, direction], result.measured[level, operand, direction]
+                for quantity in quantities_at(level):
+                    predicted, measured = (getattr(access, quantity) for access in accesses)
+                    if predicted or measured:
+                        found = [predicted, measured, predicted == measured]
+                        rows.append([result.layer, operand, direction, quantity, *found])
+    columns = ["layer", "operand", "direction", "of", "predicted", "measured", "equal"]
+    if level == LOCAL.name:
+        title = "Vectors that the lanes access in the local memories: predicted by the model, counted beside the HWC"
+    else:
+        title = f"Traffic at {level}: predicted by the model, measured on the bus"
+    print_table(title, columns, rows)
 
 
 def _print_runs(results: Sequence[LayerResult]) -> None:

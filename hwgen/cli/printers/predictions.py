@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hwgen.api.predictions import LayerOnCluster, LayerOnHierarchy, LayerOnHwc, LayerPrediction
 from hwgen.cli.console import print_table
 from hwgen.ir.counts import DIRECTIONS, Counts, directions_at, quantities_at
+from hwgen.ir.level import LOCAL
 from hwgen.ir.schedule import ARRAYS
 
 __all__ = ["count_rows", "print_layer", "print_together"]
@@ -44,6 +45,9 @@ def _print_on_hwc(one: LayerOnHwc) -> None:
     with_bias = words + prediction.counts["tcdm", "B", "read"].words
     rows.append(["I+W+O+B", "total", prediction.total_with_bias, with_bias])
     print_table(one.given.title, ["operand", "direction", "bytes", "words"], rows)
+    if one.schedule.lane_registers:
+        vectors = _rows(prediction.counts, LOCAL.name, ("words",))
+        print_table("Vectors that the lanes access in the local memories", ["operand", "direction", "words"], vectors)
     buffers: list[list[object]] = [
         [operand, prediction.need[operand], prediction.need_bytes[operand], prediction.allocation[operand]]
         for operand in ARRAYS

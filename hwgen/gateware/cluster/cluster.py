@@ -21,6 +21,7 @@ from hwgen.gateware.cluster.tcdm_banks import TcdmPorts, join_port
 from hwgen.gateware.dma.dma import Dma
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_port import VectorMove
+from hwgen.gateware.hwc.token import LaneAccesses
 from hwgen.gateware.vector.unit import VectorUnit
 
 __all__ = ["ClusterCore", "HwcModule"]
@@ -67,6 +68,8 @@ class ClusterCore(wiring.Component):
         To the memory, one port for each of ``parameters.masters``.
     moves : Out
         For each HWC, the `VectorMove` that the request on its output port belongs to. For access counters only.
+    lane_accesses : Out
+        For each HWC, the accesses of its local memories, if `HwcParameters.lane_registers`. For access counters only.
     conflicts : In
         For each port, the cycles in which it waited for another port.
     starts : Out(1)
@@ -86,6 +89,11 @@ class ClusterCore(wiring.Component):
                 "axi": Out(AxiSignature(parameters.axi_bits)),
                 "tcdm": Out(TcdmPorts(parameters.words)),
                 "moves": Out(data.ArrayLayout(VectorMove, parameters.hwcs)),
+                **(
+                    {"lane_accesses": Out(data.ArrayLayout(LaneAccesses, parameters.hwcs))}
+                    if parameters.hwc.lane_registers
+                    else {}
+                ),
                 "conflicts": In(data.ArrayLayout(32, masters)),
                 "starts": Out(1),
                 "settles": Out(1),
@@ -146,6 +154,8 @@ class ClusterCore(wiring.Component):
             ports |= self._together(m, compute, control, ports)
         self._share(m, dma, ports, [port for vector in vectors for port in (vector.tcdm_i, vector.tcdm_o)])
         m.d.comb += [self.moves[i].eq(hwc.move) for i, hwc in enumerate(hwcs)]
+        if p.hwc.lane_registers:
+            m.d.comb += [self.lane_accesses[i].eq(hwc.lane_accesses) for i, hwc in enumerate(hwcs)]
         accepted = Cat(dma.i_load.valid & dma.i_load.ready, dma.i_store.valid & dma.i_store.ready)
         read = dma.o_program.valid & dma.o_program.ready
         granted = (self.tcdm.req & self.tcdm.gnt) != 0

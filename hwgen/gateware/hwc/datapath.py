@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
+from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.lanes import spreads, tree_levels
 from hwgen.gateware.hwc.settings import settings_signature
-from hwgen.gateware.hwc.token import operation
+from hwgen.gateware.hwc.token import LaneAccesses, operation
 from hwgen.gateware.lib.stride import times_stride
 
 __all__ = ["Datapath"]
@@ -50,6 +50,8 @@ class Datapath(wiring.Component):
     unloaded : Out(1)
     busy : Out(1)
         Operations are under way.
+    lane_accesses : Out(LaneAccesses)
+        The accesses of the local memories that operations make, if `HwcParameters.lane_registers`.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -71,6 +73,7 @@ class Datapath(wiring.Component):
                 "unload_data": Out(sums),
                 "unloaded": Out(1),
                 "busy": Out(1),
+                **({"lane_accesses": Out(LaneAccesses)} if parameters.lane_registers else {}),
             }
         )
 
@@ -140,13 +143,16 @@ class Datapath(wiring.Component):
             self.loaded.eq(accumulate.load),
             self.unloaded.eq(accumulate.unload),
         ]
+        found = read.data
+        if p.lane_registers:
+            found = self._gate(m, asked, before_last, accumulate, read, write)
         befores = [Signal(signed(32), name=f"before_{lane}", reset_less=True) for lane in range(p.lanes.sums)]
         for lane, before in enumerate(befores):
             begins = before_last.compute & before_last.fresh
             if p.wide_halves:
                 begins &= ~settings.wide | (before_last.half == lane % 2)
-            found = Mux(chains, write.data.word_select(lane, 32), read.data.word_select(lane, 32))
-            m.d.sync += before.eq(Mux(begins, 0, found))
+            latest = Mux(chains, write.data.word_select(lane, 32), found.word_select(lane, 32))
+            m.d.sync += before.eq(Mux(begins, 0, latest))
         afters: list[Value] = []
         unloads: list[Value] = list(befores)
         for lane, before in enumerate(befores):
@@ -171,6 +177,27 @@ class Datapath(wiring.Component):
         stages.append(accumulate)
         m.d.comb += self.busy.eq(Cat(stage.compute | stage.load | stage.unload for stage in stages).any())
         return m
+
+    def _gate(
+        self, m: Module, asked: Value, before_last: Value, accumulate: Value, read: ReadPort, write: WritePort
+    ) -> Value:
+        """Read sums, and write them, only where operations on another vector begin and end. In between they are in a
+        register, as an operation need not follow the one before at once."""
+        op, accesses = self.i_operation, self.lane_accesses
+        m.d.comb += [
+            accesses.input_read.eq(op.reads_input),
+            accesses.weight_read.eq(op.reads_weight),
+            accesses.output_read.eq(asked.compute & asked.takes_output & ~asked.fresh),
+            accesses.output_written.eq(accumulate.compute & accumulate.leaves_output),
+            read.en.eq(accesses.output_read | asked.unload),
+            write.en.eq(accesses.output_written | accumulate.load),
+        ]
+        if not self.parameters.holds_sums:
+            return read.data
+        held = Signal(len(write.data), name="held_sums", reset_less=True)
+        with m.If(accumulate.compute):
+            m.d.sync += held.eq(write.data)
+        return Mux(before_last.compute & ~before_last.takes_output, held, read.data)
 
     def _or_loaded(self, accumulate: Value, lane: int, total: Value) -> Value:
         """What is written: the sum of a lane, or one that was fetched, where sums are."""

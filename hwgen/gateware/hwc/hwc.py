@@ -18,6 +18,7 @@ from hwgen.gateware.hwc.registers import STATUS, ControlRegisters
 from hwgen.gateware.hwc.sequencer import Sequencer
 from hwgen.gateware.hwc.setting_checks import SettingChecks
 from hwgen.gateware.hwc.settings import in_ring
+from hwgen.gateware.hwc.token import LaneAccesses
 from hwgen.gateware.hwc.watchdog import Watchdog
 from hwgen.gateware.hwc.weight_stream import WeightStream
 from hwgen.gateware.lib.register_bank import ERROR
@@ -47,6 +48,8 @@ class Hwc(wiring.Component):
         In a cluster: the registers ``status`` and ``fault_address``.
     move : Out(VectorMove)
         In a cluster: what the request on ``tcdm_o`` belongs to, for those who count.
+    lane_accesses : Out(LaneAccesses)
+        The accesses of the local memories by the datapath, for those who count, if `HwcParameters.lane_registers`.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -65,6 +68,7 @@ class Hwc(wiring.Component):
                 "tcdm_o": Out(TcdmSignature(parameters.ports.O)),
                 "irq": Out(1),
                 **(shared if parameters.cluster else {}),
+                **({"lane_accesses": Out(LaneAccesses)} if parameters.lane_registers else {}),
             }
         )
 
@@ -137,6 +141,13 @@ class Hwc(wiring.Component):
             self._share(m, registers, masters, blocks)
 
         self._join(m, source, weight, output, sequencer, datapath)
+        if p.lane_registers:
+            accesses = datapath.lane_accesses
+            m.d.comb += [
+                source.reads.eq(accesses.input_read),
+                weight.reads.eq(accesses.weight_read),
+                self.lane_accesses.eq(accesses),
+            ]
         self._control(m, registers, checks, busy, halting, starting, masters, blocks)
         return m
 

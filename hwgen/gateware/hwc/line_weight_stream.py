@@ -47,6 +47,8 @@ class LineWeightStream(wiring.Component):
     read_data : Out
         Its weights, one cycle later: channel lane by channel lane, those of the lanes along m side by side; with
         operands of 16 bits half as many lanes, and two bytes each.
+    reads : In(1)
+        Set with an address; else ``read_data`` stays. If `HwcParameters.lane_registers`.
     overflow : Out(1)
         A tile is larger than the ring.
     """
@@ -68,6 +70,7 @@ class LineWeightStream(wiring.Component):
                 "release": In(1),
                 "read_address": In(weight_address_bits(parameters)),
                 "read_data": Out(data.ArrayLayout(8, parameters.weight_reads)),
+                **({"reads": In(1)} if parameters.lane_registers else {}),
                 "overflow": Out(1),
             }
         )
@@ -246,6 +249,8 @@ class LineWeightStream(wiring.Component):
         held = 8 * min(self._lines.word, self._lines.stored)
         write, read = memory.write_port(granularity=held), memory.read_port()
         word = words.o_word
+        if p.lane_registers:
+            m.d.comb += read.en.eq(self.reads)
         m.d.comb += [
             word.ready.eq(1),
             write.data.eq(word.payload.data[:held].replicate(self._words)),

@@ -16,6 +16,7 @@ from hwgen.gateware.lib.stride import phase_base
 __all__ = ["Sequencer"]
 
 Step = Callable[[Value], Value]
+FreshAndEnding = Callable[[int, str], tuple[Signal, Value, Value]]
 
 
 class Sequencer(wiring.Component):
@@ -145,10 +146,25 @@ class Sequencer(wiring.Component):
             *([operation_.channels.eq(sizes["c"])] if p.lanes.c > 1 else []),
             operation_.output_index.eq(output_place),
         ]
+        if p.lane_registers:
+            self._stay(m, fire, fresh_and_ending)
         if p.wide_halves:
             with m.If(self.settings.wide):
                 m.d.sync += [operation_.output_index.eq(output_place >> 1), operation_.half.eq(output_place[0])]
         return m
+
+    def _stay(self, m: Module, fire: Signal, fresh_and_ending: FreshAndEnding) -> None:
+        """What begins and ends to stay in the registers of the lanes with an operation."""
+        depths = self.parameters.register_depths
+        begins, ends = {}, {}
+        for array, depth in depths.items():
+            _, begins[array], ends[array] = fresh_and_ending(depth, f"vector_{array.lower()}")
+        m.d.sync += [
+            self.o_operation.reads_input.eq(fire & begins["I"]),
+            self.o_operation.reads_weight.eq(fire & begins["W"]),
+            self.o_operation.takes_output.eq(begins["O"]),
+            self.o_operation.leaves_output.eq(ends["O"]),
+        ]
 
     def _fills_window(self, m: Module, nest: LoopNest, fire: Signal) -> Value:
         """Whether an operation only brings a column to the window, of which the next output needs more.

@@ -6,7 +6,28 @@ from amaranth.lib import data
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.widths import padding_bits, tile_bits
 
-__all__ = ["column_shape", "input_token", "operation", "quotient_shape", "row_shape", "weight_address_bits"]
+__all__ = [
+    "LANE_REGISTER_FLAGS",
+    "LaneAccesses",
+    "column_shape",
+    "input_token",
+    "operation",
+    "quotient_shape",
+    "row_shape",
+    "weight_address_bits",
+]
+
+
+class LaneAccesses(data.Struct):
+    """The accesses of an HWC's local memories by its operations: each is of a vector of all lanes, in this cycle."""
+
+    input_read: 1
+    weight_read: 1
+    output_read: 1
+    output_written: 1
+
+
+LANE_REGISTER_FLAGS = ("reads_input", "reads_weight", "takes_output", "leaves_output")
 
 
 def row_shape(parameters: HwcParameters) -> object:
@@ -55,11 +76,15 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
     byte of the first lane's weight, or the line of all of them. ``enters`` is set where the column at the address
     goes into the window, if there is one, whether or not anything is computed. With 16-bit operands, and no lanes
     along c, a vector is half of the one at ``output_index``: the upper one where ``half`` is set.
+
+    Where the lanes have registers, ``reads_input`` and ``reads_weight`` are set with the first operation on a vector,
+    which is read for it; so is ``takes_output``, and ``leaves_output`` with the last one on a vector of sums.
     """
     return data.StructLayout(
         {
             **({"half": 1} if parameters.wide_halves else {}),
             **({"enters": 1} if parameters.column_window else {}),
+            **(dict.fromkeys(LANE_REGISTER_FLAGS, 1) if parameters.lane_registers else {}),
             "compute": 1,
             "load": 1,
             "unload": 1,

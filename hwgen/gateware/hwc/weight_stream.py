@@ -51,6 +51,8 @@ class WeightStream(wiring.Component):
         Of a byte in the ring.
     read_data : Out
         As many consecutive bytes from there as the lanes along m use, one cycle later.
+    reads : In(1)
+        Set with an address; else ``read_data`` stays. If `HwcParameters.lane_registers`.
     overflow : Out(1)
         A tile is larger than the ring.
     """
@@ -71,6 +73,7 @@ class WeightStream(wiring.Component):
                 "release": In(1),
                 "read_address": In((parameters.weight_bytes - 1).bit_length()),
                 "read_data": Out(data.ArrayLayout(8, parameters.weight_reads)),
+                **({"reads": In(1)} if parameters.lane_registers else {}),
                 "overflow": Out(1),
             }
         )
@@ -220,8 +223,10 @@ class WeightStream(wiring.Component):
         p = self.parameters
         depth = p.weight_bytes // p.weight_banks
         m.submodules.memory = memory = ByteMemory(
-            depth=depth, banks=p.weight_banks, lanes=p.weight_reads, block_ram=p.block_ram
+            depth=depth, banks=p.weight_banks, lanes=p.weight_reads, block_ram=p.block_ram, gated=p.lane_registers
         )
+        if p.lane_registers:
+            m.d.comb += memory.reads.eq(self.reads)
         m.submodules.writes = writes = BankWrites(depth=depth, banks=p.weight_banks, writes=self._port, aligned=True)
         place = Signal(self.index)
         m.d.comb += [

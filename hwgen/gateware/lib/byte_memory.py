@@ -100,6 +100,8 @@ class ByteMemory(wiring.Component):
         So are they without block RAM, where the reader has the time.
     fills
         What is read may be replaced, before it is in the register; only of a single byte that is rotated before.
+    gated
+        It is read where it is told; else in every cycle.
 
     Members
     -------
@@ -112,6 +114,8 @@ class ByteMemory(wiring.Component):
         It does, unless this is clear.
     inside : In(1), outside : In(8)
         Where the first one is clear with the address, the second one is read. Only if it ``fills``.
+    reads : In(1)
+        Set with an address; where it is clear, ``read_data`` stays. Only if it is ``gated``.
     """
 
     def __init__(
@@ -123,11 +127,12 @@ class ByteMemory(wiring.Component):
         block_ram: bool = False,
         rotates_late: bool = False,
         fills: bool = False,
+        gated: bool = False,
     ) -> None:
         if fills and (block_ram or rotates_late or lanes > 1):
             raise ParameterError("fills: expected one byte, which is in a register when it is read")
         self._depth, self._banks, self._lanes = depth, banks, lanes
-        self._block_ram, self._rotates_late, self._fills = block_ram, rotates_late, fills
+        self._block_ram, self._rotates_late, self._fills, self._gated = block_ram, rotates_late, fills, gated
         super().__init__(
             {
                 "read_address": In((depth * banks - 1).bit_length() + 1),
@@ -135,6 +140,7 @@ class ByteMemory(wiring.Component):
                 "i_banks": In(bank_layout(depth, banks)),
                 "chosen": In(1, init=1),
                 **({"inside": In(1, init=1), "outside": In(8)} if fills else {}),
+                **({"reads": In(1)} if gated else {}),
             }
         )
 
@@ -150,6 +156,8 @@ class ByteMemory(wiring.Component):
             m.submodules[f"bank_{bank}"] = memory = Memory(shape=8, depth=self._depth, init=[])
             read, write = memory.read_port(domain="sync" if self._block_ram else "comb"), memory.write_port()
             banks.append(read.data)
+            if self._gated and self._block_ram:
+                m.d.comb += read.en.eq(self.reads)
             m.d.comb += [
                 # Of one byte only its own bank's answer is taken.
                 read.addr.eq(line if self._lanes == 1 else _line(bank, self._banks, read_bank, line, following)),
@@ -168,14 +176,23 @@ class ByteMemory(wiring.Component):
         if not self._block_ram:
             kept = min(self._banks, self._lanes + (1 << after) - 1)
             held = [Signal(8, name=f"held_{place}", reset_less=True) for place in range(kept)]
-            m.d.sync += [byte.eq(value) for byte, value in zip(held, rotated, strict=True)]
+            self._keep(m, list(zip(held, rotated, strict=True)))
             rotated = [*held]
         for bit in reversed(range(after)):
             turns = Signal(name=f"turns_{bit}")
-            m.d.sync += turns.eq(read_bank[bit])
+            self._keep(m, [(turns, read_bank[bit])])
             rotated = self._rotated(m, rotated, bit, turns)
         m.d.comb += self.read_data.eq(Cat(*rotated[: self._lanes]))
         return m
+
+    def _keep(self, m: Module, values: Sequence[tuple[Signal, Value]]) -> None:
+        """Registers take values as they are read."""
+        taken = [register.eq(value) for register, value in values]
+        if not self._gated:
+            m.d.sync += taken
+            return
+        with m.If(self.reads):
+            m.d.sync += taken
 
     def _rotated(self, m: Module, values: Sequence[Value], bit: int, turns: Value) -> list[Value]:
         """Rotate by ``1 << bit`` places, if ``turns``."""

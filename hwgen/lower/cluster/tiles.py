@@ -14,13 +14,14 @@ from hwgen.ir.lanes import WIDE
 from hwgen.ir.layer import WEIGHT_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
-from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
+from hwgen.lower.hwc.parameters import parameters_for
 from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers, check_group_distance
 from hwgen.model.cluster.levels import run_depth
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement
 from hwgen.model.cluster.tile_order import TILE_DIMS, Range, Ranges, input_lines
 from hwgen.model.nest.biases import bias_depth
+from hwgen.model.nest.lane_accesses import with_output_at_reduction
 
 __all__ = ["Slice", "TileCommands"]
 
@@ -249,6 +250,7 @@ class TileCommands:
             bias_words=self.schedule.bias_words,
             ports=self.schedule.ports,
             requantisation=self.schedule.requantisation,
+            lane_registers=self.schedule.lane_registers,
         )
 
     def _register_values(self, layer: Layer) -> dict[str, int]:

@@ -4,14 +4,7 @@ The one seam between the two worlds: above it are layers and nests, below it par
 hardware cannot run is refused here, with a reason.
 """
 
-from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
+from hwgen.lower.hwc.parameters import parameters_for
 from hwgen.lower.hwc.program import Program, compile_layer, require_agreement, require_constants
 
-__all__ = [
-    "Program",
-    "compile_layer",
-    "parameters_for",
-    "require_agreement",
-    "require_constants",
-    "with_output_at_reduction",
-]
+__all__ = ["Program", "compile_layer", "parameters_for", "require_agreement", "require_constants"]

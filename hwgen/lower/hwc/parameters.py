@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 
-from hwgen.arch.hwc import REDUCTION, HwcParameters, check_lanes, memory_units
+from hwgen.arch.hwc import HwcParameters, check_lanes, memory_units
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
 from hwgen.ir.lanes import WIDE, Lanes
-from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.nest.biases import biases_kept
+from hwgen.model.nest.lane_accesses import with_output_at_reduction
 from hwgen.model.nest.one_level import allocation, require_one_image
 from hwgen.search.hwc.memory_split import roomy
 
-__all__ = ["NARROW", "parameters_for", "with_output_at_reduction"]
+__all__ = ["NARROW", "parameters_for"]
 
 NARROW = 8
 
@@ -43,6 +44,9 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             f"{where}: requantisation: expected {hardware.requantisation} of {hardware.titled}, "
             f"got {schedule.requantisation}"
         )
+    if hardware is not None and schedule.lane_registers != hardware.lane_registers:
+        expected, got = (str(one.lane_registers).lower() for one in (hardware, schedule))
+        raise InputError(f"{where}: lane_registers: expected {expected} of {hardware.titled}, got {got}")
     if schedule.layer.form.column_window:
         _check_window(schedule, hardware, lanes)
     units = memory_units(lanes, operand_bits, schedule.ports)
@@ -83,6 +87,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             block_ram=hardware is not None and hardware.block_ram,
             scaled=schedule.requantisation == "scaled",
             most_requantisers=HwcParameters.most_requantisers if hardware is None else hardware.requantisers,
+            lane_registers=schedule.lane_registers,
             column_window=schedule.layer.form.column_window if hardware is None else hardware.column_window,
             constants=_pairs(None if hardware is None else hardware.constants),
             setting_bits=_pairs(None if hardware is None else hardware.setting_bits),
@@ -125,28 +130,6 @@ def _bias_words(schedule: Schedule, hardware: Hardware | None) -> int:
             f"{hardware.name}, got {schedule.bias_words}"
         )
     return hardware.bias_words
-
-
-def with_output_at_reduction(schedule: Schedule) -> Schedule:
-    """The same schedule with O's marker above a reduction loop, as the HWC has it.
-
-    From one iteration of a loop over m, y or x to the next no output stays, so a marker above such a loop means as
-    much as one right inside it. Where no reduction loop stands there, one of a single iteration does.
-    """
-    marked = schedule.marked_loop("O")
-    if marked is None or schedule.loops[marked].dim in REDUCTION:
-        return schedule
-    below = schedule.loops[marked + 1 : marked + 2]
-    idle = [] if below and below[0].dim in REDUCTION else [Loop("c", schedule.iteration_size(marked + 1)["c"])]
-    nest: list[Loop | Marker] = []
-    loops = 0
-    for item in schedule.nest:
-        if isinstance(item, Loop):
-            nest += [item, Marker(("O",)), *idle] if loops == marked else [item]
-            loops += 1
-        elif rest := tuple(array for array in item.arrays if array != "O"):
-            nest.append(Marker(rest))
-    return schedule.model_copy(update={"nest": tuple(nest)})
 
 
 def _datapath(schedule: Schedule, hardware: Hardware | None) -> tuple[Lanes, int]:

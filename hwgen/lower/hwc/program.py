@@ -17,8 +17,9 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import WIDE
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Marker, Schedule
-from hwgen.lower.hwc.parameters import NARROW, parameters_for, with_output_at_reduction
+from hwgen.lower.hwc.parameters import NARROW, parameters_for
 from hwgen.lower.hwc.registers import Placement, RegisterValues
+from hwgen.model.nest.lane_accesses import with_output_at_reduction
 from hwgen.model.nest.one_level import require_one_image
 
 __all__ = ["Program", "check_format", "compile_layer", "requantiser_values", "require_agreement", "require_constants"]

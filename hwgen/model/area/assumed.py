@@ -76,6 +76,7 @@ def hwc_of(
             scaled=hardware.requantisation == "scaled",
             most_requantisers=hardware.requantisers,
             column_window=hardware.column_window,
+            lane_registers=hardware.lane_registers,
             constants=tuple(sorted((hardware.constants or {}).items())),
             setting_bits=tuple(sorted((hardware.setting_bits or {}).items())),
         )

@@ -127,6 +127,9 @@ BYTE_BITS = 8
 GIVEN: Mapping[tuple[str, str, str], float] = {
     ("datapath", "carries", "luts"): 1.0,
     ("datapath", "window", "luts"): 1.0,
+    ("datapath", "sums held", "luts"): 1.0,
+    ("datapath", "sums held", "flip_flops"): 1.0,
+    ("datapath", "sums gated", "luts"): 1.0,
 }
 """Coefficients that are known, by block, term and quantity."""
 REGISTERS = frozenset(
@@ -301,6 +304,8 @@ def _datapath(p: HwcParameters, memories: Mapping[str, tuple[int, MemoryCells]])
         "carries": _carries(p),
         "sums": lanes.sums,
         "sums loaded": lanes.sums * p.loads_sums,
+        "sums held": WORD_BITS * lanes.sums * p.holds_sums,
+        "sums gated": WORD_BITS * lanes.sums * p.lane_registers * (not channels),
         "adders": (lanes.c - 1) * lanes.sums,
         "products": lanes.product,
         "products, no tree": lanes.product * (not channels),

@@ -30,6 +30,7 @@ from hwgen.model.cluster.tile_order import Iterations, TileWalk
 from hwgen.model.dram.counts import DramLayout, dram_counts
 from hwgen.model.dram.streams import Streams
 from hwgen.model.nest.biases import bias_depth
+from hwgen.model.nest.lane_accesses import LaneLevel
 from hwgen.model.nest.one_level import PerOperand, Prediction, local_crossings, prediction_of
 from hwgen.model.nest.ranges import Nest
 from hwgen.model.nest.traffic import Crossing, Held, bias_flow, crossing
@@ -101,7 +102,8 @@ def predict_cluster(
     crossings, spread = local_crossings(nest), Spread(nest, hwcs, multicast=multicast)
     # An HWC keeps biases within its share of a tile at most.
     biases = bias_flow(nest, bias_depth(schedule, run_depth(schedule)))
-    hwc_counts = shares(spread, crossings, biases)
+    lanes = LaneLevel(schedule, run_depth(schedule)).flows() if schedule.lane_registers else {}
+    hwc_counts = shares(spread, crossings, biases, lanes)
     local = prediction_of(nest, crossings, sum(hwc_counts, Counts()))
     spilled = local.counts[TCDM.name, "O", "write_partial"].elements > 0
     need, bits = tcdm_need(schedule), schedule.bits

@@ -17,9 +17,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
+from hwgen.ir.counts import Access, Counts, Direction, Key
 from hwgen.ir.layer import IMAGE, Dim
-from hwgen.ir.level import TCDM
+from hwgen.ir.level import LOCAL, TCDM
 from hwgen.ir.schedule import ArrayName
 from hwgen.model.cluster.levels import over_loops, spread_side_by_side, tile_depth
 from hwgen.model.nest.one_level import PerOperand
@@ -123,20 +123,28 @@ def _summed(slices: Slices, values: Ints) -> tuple[Slices, Ints]:
     return distinct, sums
 
 
-def shares(spread: Spread, crossings: Mapping[ArrayName, Crossing], biases: Flow) -> tuple[Counts, ...]:
-    """The accesses at the ports of each HWC at `tcdm`."""
-    flows: list[tuple[Operand, Direction, Flow]] = [
-        (array, way, flow) for array, one in crossings.items() for way, flow in one.flows.items()
-    ]
+def shares(
+    spread: Spread,
+    crossings: Mapping[ArrayName, Crossing],
+    biases: Flow,
+    lanes: Mapping[tuple[ArrayName, Direction], Flow],
+) -> tuple[Counts, ...]:
+    """The accesses at the ports of each HWC at `tcdm`, and those of its lanes at its local memories."""
+    flows: dict[Key, Flow] = {
+        (TCDM.name, array, way): flow for array, one in crossings.items() for way, flow in one.flows.items()
+    }
+    flows[TCDM.name, "B", "read"] = biases
+    flows |= {(LOCAL.name, *moved): flow for moved, flow in lanes.items()}
     found: list[dict[Key, Access]] = [{} for _ in range(spread.hwcs)]
-    for operand, way, flow in (*flows, ("B", "read", biases)):
-        array: ArrayName | None = operand if operand == "I" or operand == "W" else None
+    for key, flow in flows.items():
+        level, operand, _ = key
+        array: ArrayName | None = operand if level == TCDM.name and (operand == "I" or operand == "W") else None
         pairs = spread.shared(flow.m, flow.of_m, flow.y, flow.of_y, array)
         of_words = pairs
         if flow.words_of_m is not flow.of_m:
             of_words = spread.shared(flow.m, flow.words_of_m, flow.y, flow.of_y, array)
         for counts, elements, words in zip(found, pairs * flow.each, of_words * flow.words, strict=True):
-            counts[TCDM.name, operand, way] = Access(int(elements), int(elements) * flow.size, int(words))
+            counts[key] = Access(int(elements), int(elements) * flow.size, int(words))
     return tuple(Counts(counts) for counts in found)
 
 

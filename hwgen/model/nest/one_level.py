@@ -18,6 +18,7 @@ from hwgen.ir.layer import IMAGE, LOOP_DIMS, OUTPUT_DIMS, WEIGHT_DIMS, Dim, Laye
 from hwgen.ir.level import LEVELS, LOCAL, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Marker, Schedule
 from hwgen.model.nest.biases import bias_depth, biases_kept
+from hwgen.model.nest.lane_accesses import LaneLevel, vector_columns
 from hwgen.model.nest.ranges import Nest, Window
 from hwgen.model.nest.traffic import Crossing, Held, bias_flow, crossing, input_channels, input_windows, new_groups
 
@@ -60,7 +61,7 @@ class Prediction:
 
     Members
     -------
-    counts : accesses by (level, operand, direction), level ``tcdm``.
+    counts : accesses by (level, operand, direction): level ``tcdm``, and ``local`` where lanes have registers.
     need : elements that each local buffer must hold (the largest touch of one iteration of the marked loop).
     need_bytes : the same in bytes; O in partial sums of ``acc`` bits.
     allocation : bytes that the hardware's memories take, rounded up to lane vectors and words.
@@ -135,6 +136,8 @@ def predict(schedule: Schedule) -> Prediction:
         (TCDM.name, array, way): access for array in ARRAYS for way, access in crossings[array].accesses.items()
     }
     counts[TCDM.name, "B", "read"] = bias_flow(nest, bias_depth(schedule)).access
+    if schedule.lane_registers:
+        counts |= {(LOCAL.name, *moved): flow.access for moved, flow in LaneLevel(schedule).flows().items()}
     return prediction_of(nest, crossings, Counts(counts))
 
 
@@ -146,7 +149,7 @@ def local_crossings(nest: Nest) -> dict[ArrayName, Crossing]:
 def prediction_of(nest: Nest, crossings: Mapping[ArrayName, Crossing], counts: Counts) -> Prediction:
     """The prediction for local buffers with these crossings and counts."""
     schedule, need = nest.schedule, PerOperand(*(crossings[array].need for array in ARRAYS))
-    iterations = prod(len(nest.ranges(dim, nest.depth)) for dim in LOOP_DIMS if dim != "x") * _along_x(nest)
+    iterations = prod(len(nest.ranges(dim, nest.depth)) for dim in LOOP_DIMS if dim != "x") * vector_columns(nest)
     return Prediction(
         counts,
         need,
@@ -156,15 +159,6 @@ def prediction_of(nest: Nest, crossings: Mapping[ArrayName, Crossing], counts: C
         biases_kept(schedule),
         record_bytes(schedule.requantisation),
     )
-
-
-def _along_x(nest: Nest) -> int:
-    """Innermost iterations along x: where columns pass through a window, one for each column of a run of outputs."""
-    layer, loops = nest.layer, nest.schedule.loops
-    if not layer.form.column_window:
-        return len(nest.ranges("x", nest.depth))
-    innermost = max((j for j, loop in enumerate(loops) if loop.dim == "x"), default=0)
-    return sum(map(layer.columns_passed, nest.ranges("x", innermost).sizes.tolist()))
 
 
 # --- memories ---

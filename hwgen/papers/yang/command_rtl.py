@@ -8,14 +8,19 @@ import typer
 from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
 from hwgen.api.arguments import claim_folder, size_text
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.cli.console import note, printable, progress
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.level import DRAM, LOCAL, TCDM
+from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.level import DRAM, LOCAL, TCDM, level_named
 from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel
-from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
+from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.model.cluster.levels import run_depth
 from hwgen.model.nest.hierarchy_counts import counts_of, require_fit
+from hwgen.model.nest.lane_accesses import LaneLevel
+from hwgen.model.nest.ranges import Nest
 from hwgen.papers.answer import answer_rtl
 from hwgen.papers.yang import measured
 from hwgen.papers.yang.measured import ClusterRow, cluster_claims, cluster_lines
@@ -23,16 +28,19 @@ from hwgen.search.hierarchy.clusters import ClusterPoint, ClusterSpace, best_clu
 
 __all__ = ["is_nested", "yang_measured"]
 
+LANES = "lanes"
+"""The level of registers at the lanes, as the hierarchy has it."""
+
 
 def yang_measured(output: Path, *, small: bool, as_json: bool) -> int:
     """Design clusters for layers of the paper (with ``small`` for small ones), and run them; 1 if the RTL differs."""
     claim_folder(output)
     scale = measured.SMALL if small else measured.FULL
     rows, lines = list[ClusterRow](), dict[str, list[str]]()
-    every = [("## Layers", scale.layers, ClusterSpace(scale.bytes, (scale.hwcs,), scale.lanes))]
+    every = [("## Layers", scale.layers, ClusterSpace(scale.bytes, (scale.hwcs,), scale.lanes, lane_registers=True))]
     for layer in scale.connected:
         heading = f"## {layer.name} of {layer.batch} image{'s' if layer.batch > 1 else ''}"
-        every.append((heading, (layer,), ClusterSpace(scale.connected_bytes, (1,), scale.lanes)))
+        every.append((heading, (layer,), ClusterSpace(scale.connected_bytes, (1,), scale.lanes, lane_registers=True)))
     for heading, layers, space in every:
         with progress(len(space.stacks()), "searching a cluster") as step:
             best = best_clusters(layers, space, _check, step)[0]
@@ -80,32 +88,82 @@ def _row(result: LayerResult, hardware: Hardware) -> ClusterRow:
         predicted=result.predicted_cycles,
         cycles=result.cycles,
         images=result.schedule.layer.batch,
+        lane_vectors=sum(
+            result.measured[LOCAL.name, array, way].words for array in ARRAYS for way in DIRECTIONS[array]
+        ),
         nested=is_nested(result.schedule, result.measured, hardware),
     )
 
 
 def is_nested(schedule: Schedule, measured: Counts, hardware: Hardware) -> bool | None:
-    """Whether the bytes that were counted are those of the schedule on a hierarchy; None of several HWCs."""
+    """Whether what was counted is that of the schedule on a hierarchy, whose innermost level are the lanes; None of
+    several HWCs. Vectors at the lanes are compared in bytes if all of them are full."""
     cluster = hardware.cluster
     assert cluster is not None
     if cluster.hwcs > 1:
         return None
-    hierarchy = Hierarchy(
-        name=hardware.name,
-        levels=(
-            MemoryLevel(name=DRAM.name),
-            MemoryLevel(name=TCDM.name, bytes=cluster.tcdm),
-            MemoryLevel(name=LOCAL.name, bytes=hardware.buffers),
-        ),
-    )
-    loops = (replace(item, over=None) if isinstance(item, Loop) else item for item in schedule.nest)
-    found = counts_of(schedule.model_copy(update={"nest": tuple(loops)}), hierarchy)
+    levels = [
+        MemoryLevel(name=DRAM.name),
+        MemoryLevel(name=TCDM.name, bytes=cluster.tcdm),
+        MemoryLevel(name=LOCAL.name, bytes=hardware.buffers),
+    ]
+    nest, vectors = _of_one(schedule), _vectors(hardware.shape)
+    if schedule.lane_registers:
+        levels.append(MemoryLevel(name=LANES, bytes=vectors))
+        nest = _with_lanes(nest)
+    hierarchy = Hierarchy(name=hardware.name, levels=tuple(levels))
+    found = counts_of(nest, hierarchy)
     require_fit(found, hierarchy, schedule.layer.name)
-    return all(
-        _moved(measured, level.name, array) == _moved(found.served, level.name, array)
+    moved = {
+        (level.name, array): tuple(_moved(counts, level.name, array) for counts in (measured, found.served))
         for level in (DRAM, TCDM)
         for array in ARRAYS
-    )
+    }
+    if schedule.lane_registers and _all_full(nest):
+        moved |= {(LOCAL.name, array): _at_lanes(measured, found.served, array, vectors[array]) for array in ARRAYS}
+    return all(counted == of_hierarchy for counted, of_hierarchy in moved.values())
+
+
+def _of_one(schedule: Schedule) -> Schedule:
+    """The nest of a cluster with one HWC, on which no loop is spread."""
+    nest = (replace(item, over=None) if isinstance(item, Loop) else item for item in schedule.nest)
+    return schedule.model_copy(update={"nest": tuple(nest)})
+
+
+def _vectors(lanes: Lanes) -> dict[ArrayName, int]:
+    """Bytes of a vector of each operand."""
+    return {"I": lanes.c * lanes.y * lanes.x, "W": lanes.m * lanes.c, "O": SUM_BYTES * lanes.sums}
+
+
+def _with_lanes(schedule: Schedule) -> Schedule:
+    """The nest with the lanes as a level."""
+    level = LaneLevel(schedule, run_depth(schedule))
+    nest, loops = list[Loop | Marker](), 0
+    for item in level.nest.schedule.nest:
+        if isinstance(item, Loop):
+            held = tuple(array for array, depth in level.depths.items() if depth == loops)
+            nest += [Marker(held, level_named(LANES))] if held else []
+            loops += 1
+        nest.append(item)
+    return schedule.model_copy(update={"nest": tuple(nest)})
+
+
+def _all_full(schedule: Schedule) -> bool:
+    """Whether each operation has work for all lanes."""
+    nest = Nest(schedule)
+    return all((nest.ranges(dim, nest.depth).sizes == schedule.lanes.along(dim)).all() for dim in LANE_DIMS)
+
+
+def _at_lanes(measured: Counts, served: Counts, array: ArrayName, vector: int) -> tuple[tuple[int, int], ...]:
+    """Bytes that lanes read and that they write, by the vectors that were counted, and as a hierarchy has them: sums
+    have 32 bits in the local memory, final ones, too."""
+    size = SUM_BYTES if array == "O" else 1
+    found = []
+    for counts, quantity, each in ((measured, "words", vector), (served, "elements", size)):
+        moved = {way: each * getattr(counts[LOCAL.name, array, way], quantity) for way in DIRECTIONS[array]}
+        read = sum(number for way, number in moved.items() if way.startswith("read"))
+        found.append((read, sum(moved.values()) - read))
+    return tuple(found)
 
 
 def _moved(counts: Counts, level: str, array: ArrayName) -> tuple[int, int]:

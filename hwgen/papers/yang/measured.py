@@ -78,8 +78,9 @@ class ClusterRow:
     equal : every count of every operand at every level is the predicted one, and the output is right.
     predicted, cycles : of the whole layer.
     images : of which the layer has the weights.
-    nested : whether every byte at the DRAM, and between shared memory and local buffers, is that of the model of
-        hierarchies for the same nest on three levels; None of several HWCs, of which some read together.
+    nested : whether every byte at the DRAM, and between shared memory, local buffers and lanes, is that of the model
+        of hierarchies for the same nest; None of several HWCs, of which some read together.
+    lane_vectors : vectors that the lanes access in the local buffers, each at once.
     """
 
     layer: str
@@ -94,6 +95,7 @@ class ClusterRow:
     cycles: int
     images: int = 1
     nested: bool | None = None
+    lane_vectors: int = 0
 
     @property
     def share(self) -> float:
@@ -123,8 +125,8 @@ def _of_images(rows: Sequence[ClusterRow], scale: DesignScale) -> list[Claim]:
             ),
             f"Each on a cluster of one HWC with {scale.connected_bytes >> 10} KiB on chip that is designed for it, "
             f"layers {scale.text}: loops over images around the tiles, so that a tile of weights serves several. "
-            "Accesses are those that the model of hierarchies has for the nest, to the byte, at the DRAM, the shared "
-            "memory and the local buffers; the datapath's, which no bus shows, are predicted.",
+            "Accesses are those that the model of hierarchies has for the nest on four levels, DRAM, shared memory, "
+            "local buffers and registers at the lanes: to the byte, but for vectors at the lanes that are not full.",
             scope=f"{len(first)} of the 2 fully connected layers of Table 4: FC2 takes too long to simulate",
             parts=(
                 *cases("accesses of a hierarchy", (bool(row.nested) and row.equal for row in connected)),
@@ -142,9 +144,9 @@ def _of_convolutions(rows: Sequence[ClusterRow], scale: DesignScale) -> list[Cla
             "3.4, Eq. 1, in the RTL",
             "the order of the loops sets the number of references to each level of the memory hierarchy",
             f"{sum(row.equal for row in rows)} of {len(rows)} layers make the predicted accesses at DRAM and shared "
-            "memory, to the byte",
+            "memory, to the byte, and at the local buffers, to the vector",
             f"{where}. Our counts are exact at edges and halos, where Table 2 is not. Operands of 8 bits; the "
-            "paper's have 16. One image, two levels on chip: the RTL has no third one.",
+            "paper's have 16. One image, three levels on chip: shared memory, local buffers, registers at the lanes.",
             scope=_of_layers(rows),
             parts=cases("layers", (row.equal for row in rows)),
         ),
@@ -152,8 +154,8 @@ def _of_convolutions(rows: Sequence[ClusterRow], scale: DesignScale) -> list[Cla
             "Fig. 8, in the RTL",
             f"with 8 MB the memories take less than {MOST_OF_MACS:.0%} of the energy of the multiply-accumulates",
             ", ".join(f"{row.layer} {100 * row.share:.0f} %" for row in rows),
-            f"{where}: energy of the accesses that were counted, those of the datapath as predicted, with the prices "
-            "of 64 bits. There is less memory than the paper's, so it is no evidence against the statement.",
+            f"{where}: energy of the accesses that were counted, those of the local buffers as predicted, with the "
+            "prices of 64 bits. There is less memory than the paper's, so it is no evidence against the statement.",
             scope=_of_layers(rows),
         ),
     ]
@@ -166,8 +168,8 @@ def _of_layers(rows: Sequence[ClusterRow]) -> str:
 def cluster_lines(rows: Sequence[ClusterRow], hardware: str) -> list[str]:
     """The rows as a table in Markdown."""
     columns = (
-        "layer", "images", "DRAM bytes", "bytes at the HWCs", "DRAM uJ", "shared uJ", "local uJ", "MACs uJ",
-        "memory / MACs", "as predicted", "cycles predicted", "cycles",
+        "layer", "images", "DRAM bytes", "bytes at the HWCs", "vectors at the lanes", "DRAM uJ", "shared uJ",
+        "local uJ", "MACs uJ", "memory / MACs", "as predicted", "cycles predicted", "cycles",
     )  # fmt: skip
     text = f"{hardware} Bytes are those of I, W and O; the energy has biases and the program, too."
     return [text, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *map(_line, rows)]
@@ -175,6 +177,8 @@ def cluster_lines(rows: Sequence[ClusterRow], hardware: str) -> list[str]:
 
 def _line(row: ClusterRow) -> str:
     energies = (f"{energy / 1e6:.4g}" for energy in (row.dram, row.tcdm, row.local, row.mac))
-    cells = (row.layer, str(row.images), f"{row.dram_bytes:,}", f"{row.tcdm_bytes:,}", *energies, f"{row.share:.2f}",
-             "yes" if row.equal else "NO", f"{row.predicted:,}", f"{row.cycles:,}")  # fmt: skip
+    moved = (f"{number:,}" for number in (row.dram_bytes, row.tcdm_bytes, row.lane_vectors))
+    right = "yes" if row.equal else "NO"
+    cells = (row.layer, str(row.images), *moved, *energies, f"{row.share:.2f}", right, f"{row.predicted:,}",
+             f"{row.cycles:,}")  # fmt: skip
     return f"| {' | '.join(cells)} |"

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hwgen.ir.counts import quantities_at
+
 __all__ = ["MACS", "UNITS", "VECTOR", "LayerRow", "layer_rows", "summed"]
 
 MACS = "MACs"
@@ -108,7 +110,7 @@ def _busy(run: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _traffic(runs: Sequence[Mapping[str, Any]], source: str) -> dict[str, dict[str, float]]:
-    levels = list(dict.fromkeys(level for one in runs for level in one[source]))
+    levels = dict.fromkeys(level for one in runs for level in one[source] if "bytes" in quantities_at(level))
     return {level: summed(_moved(one[source].get(level, {})) for one in runs) for level in levels}
 
 

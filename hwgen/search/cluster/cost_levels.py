@@ -231,6 +231,7 @@ class CostLevels:
             lanes=target.lanes,
             ports=target.ports,
             requantisation=target.requantisation,
+            lane_registers=target.lane_registers,
         )
 
 

@@ -64,6 +64,7 @@ class InnerNests:
             bias_words=target.bias_words,
             ports=target.ports,
             requantisation=target.requantisation,
+            lane_registers=target.lane_registers,
         )
 
     def best(

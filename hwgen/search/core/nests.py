@@ -110,4 +110,5 @@ def _schedule(layer: Layer, bits: Bits, target: Target, nest: list[Item]) -> Sch
         bias_words=target.bias_words,
         ports=target.ports,
         requantisation=target.requantisation,
+        lane_registers=target.lane_registers,
     )

@@ -55,6 +55,7 @@ class Target:
     bias_words : biases that the hardware keeps.
     ports : widths of its ports.
     requantisation : what it does with sums.
+    lane_registers : whether its lanes have registers.
     operand_bits : width of operands, of which ``lanes`` are the lanes.
     settings : what the hardware has of settings.
     """
@@ -64,6 +65,7 @@ class Target:
     bias_words: int = 0
     ports: Ports = NARROW_PORTS
     requantisation: RequantisationForm = "shift"
+    lane_registers: bool = False
     operand_bits: int = 8
     settings: Settings = ANY
 
@@ -78,6 +80,7 @@ class Target:
             hardware.bias_words,
             hardware.ports,
             hardware.requantisation,
+            hardware.lane_registers,
             settings=Settings.of(hardware),
         )
 

@@ -72,12 +72,14 @@ class ClusterSpace:
     hwcs : the numbers of HWCs.
     lanes : of each HWC.
     quantised : whether they run quantised networks: sums are scaled, and there is a vector unit.
+    lane_registers : whether the lanes of their HWCs have registers.
     """
 
     sram: int
     hwcs: tuple[int, ...]
     lanes: Lanes
     quantised: bool = False
+    lane_registers: bool = False
 
     def stacks(self) -> list[tuple[int, int, int]]:
         """HWCs, bytes of the TCDM, bytes of the memories of an HWC at most; raises `InputError` if there are none.
@@ -152,7 +154,7 @@ def best_clusters(
     found = []
     for hwcs, tcdm, local in space.stacks():
         cluster = Cluster(hwcs=hwcs, tcdm=tcdm, banks=BANKS, multicast=hwcs > 1, vector=space.quantised)
-        found += _Search(layers, cluster, local, space.lanes).best(check)
+        found += _Search(layers, cluster, local, space).best(check)
         step()
     if not found:
         raise InputError(f"a budget of {space.sram} bytes: expected a cluster that runs all {len(layers)} layers")
@@ -162,10 +164,10 @@ def best_clusters(
 class _Search:
     """One TCDM and one number of HWCs."""
 
-    def __init__(self, layers: Sequence[Layer], cluster: Cluster, local: int, lanes: Lanes) -> None:
+    def __init__(self, layers: Sequence[Layer], cluster: Cluster, local: int, space: ClusterSpace) -> None:
         self._batches, self._layers = layers, [layer.of_images(1) for layer in layers]
         self._cluster, self._local, self._bits = cluster, local, Bits()
-        self._lanes = lanes
+        self._lanes, self._registers = space.lanes, space.lane_registers
         hardware = self._hardware(None, None)
         least_bytes = cluster_objective("dram-bytes", hardware)
         self._levels = [
@@ -189,6 +191,7 @@ class _Search:
             buffers=buffers,
             order=order,
             requantisation="scaled" if self._cluster.vector else "shift",
+            lane_registers=self._registers,
             cluster=self._cluster,
         )
 
@@ -317,7 +320,7 @@ def _least(front: Floats, sizes: tuple[int, ...]) -> float:
 
 
 def _datapath_bytes(layer: Layer, lanes: Lanes, bits: Bits) -> tuple[float, float, float]:
-    """About what the local memories of I, W and O serve to the datapath."""
+    """About what the local memories of I, W and O serve to the datapath; registers at its lanes are left out."""
     macs = layer.macs
     return (
         macs * bits.I / 8 / lanes.m,

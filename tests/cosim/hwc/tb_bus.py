@@ -134,6 +134,7 @@ class BusBench:
         self.error: tuple[str, int] | None = None
         self.timed_out = False
         self.cycles = 0
+        self._lanes, self._vectors = getattr(dut, "lane_accesses", None), [0] * 4
         self.failed: int | None = None  # the cycle of the first answer with an error
         self._slaves = {port: Slave(self, port) for port in PORTS}
         self._regions: list[tuple[int, int]] = []
@@ -165,6 +166,8 @@ class BusBench:
             if self._counting and self.dut.irq.value == 1:
                 self._counting = False
             self.cycles += self._counting
+            made = 0 if self._lanes is None or self.in_reset else int(self._lanes.value)
+            self._vectors = [vectors + (made >> place & 1) for place, vectors in enumerate(self._vectors)]
             answered = self.dut.cfg__r_valid.value == 1
             self._cfg_violations += answered and not self._open
             asked = self.dut.cfg__req.value == 1 and self.dut.cfg__gnt.value == 1
@@ -186,6 +189,7 @@ class BusBench:
         job = self._job
         self._random = Random(job["random"])
         self.timed_out, self.cycles, self._counting, self._open, self._cfg_violations = False, 0, False, 0, 0
+        self._vectors = [0] * 4
         if reset:
             self.dut.rst.value = 1
             self.in_reset = True
@@ -251,6 +255,10 @@ class BusBench:
     def counters(self, port: str) -> list[tuple[int, int]]:
         """(accesses, bytes) of one port, by region and direction."""
         return [(accesses, marked) for accesses, marked in self._slaves[port].counters]
+
+    def lane_counters(self) -> list[int]:
+        """Accesses of the local memories by the lanes, where these have registers."""
+        return [] if self._lanes is None else self._vectors
 
     def violations(self) -> dict[str, int]:
         """Breaches of the bus protocol by port."""

@@ -13,7 +13,8 @@ from hwgen.ir.lanes import Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.ir.schedule import Loop, Marker, Schedule
-from hwgen.lower.hwc import compile_layer, with_output_at_reduction
+from hwgen.lower.hwc import compile_layer
+from hwgen.model.nest.lane_accesses import with_output_at_reduction
 from hwgen.model.nest.one_level import predict
 from tests.random.layers import HWCS, hwc
 from tests.random.nests import cases

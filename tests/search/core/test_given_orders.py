@@ -11,7 +11,8 @@ from hwgen.ir.hardware import Hardware, Order, order_of
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
-from hwgen.lower.hwc import compile_layer, with_output_at_reduction
+from hwgen.lower.hwc import compile_layer
+from hwgen.model.nest.lane_accesses import with_output_at_reduction
 from hwgen.model.nest.one_level import predict
 from hwgen.search.core.optimal import result_of, search
 from hwgen.search.objectives.of_hwc import hwc_objective

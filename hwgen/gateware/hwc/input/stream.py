@@ -49,6 +49,8 @@ class InputStream(wiring.Component):
         later.
     read_inside : In
         A bit for each lane along y: where it is clear, what padding reads as is read. If `HwcParameters.pads_before`.
+    reads : In(1)
+        Set with addresses; else ``read_data`` stays. If `HwcParameters.lane_registers`.
     overflow : Out(1)
         A tile needs more slabs than the ring has.
     """
@@ -69,6 +71,7 @@ class InputStream(wiring.Component):
                     data.ArrayLayout(8, parameters.lanes.y * parameters.lanes.c * parameters.input_reads)
                 ),
                 **({"read_inside": In(parameters.lanes.y)} if parameters.pads_before else {}),
+                **({"reads": In(1)} if parameters.lane_registers else {}),
                 "overflow": Out(1),
             }
         )
@@ -151,6 +154,7 @@ class InputStream(wiring.Component):
                 # The datapath has a register for them then.
                 rotates_late=spreads(p.lanes),
                 fills=p.pads_before,
+                gated=p.lane_registers,
             )
             number = copy * p.lanes.c + channel_lane
             m.submodules[f"memory_{number}"] = memory
@@ -159,6 +163,8 @@ class InputStream(wiring.Component):
                 memory.chosen.eq(self._chosen(fill, channel_lane)),
                 memory.read_address.eq(self.read_address[copy]),
             ]
+            if p.lane_registers:
+                m.d.comb += memory.reads.eq(self.reads)
             if p.pads_before:
                 padding = self.settings.zero_in if p.scaled else 0
                 m.d.comb += [memory.inside.eq(self.read_inside[copy]), memory.outside.eq(padding)]
