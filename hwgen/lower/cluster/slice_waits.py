@@ -34,8 +34,9 @@ Tempo = Sequence[Sequence[Work]]
 """What the slices of each tile take."""
 ROUNDS = 3
 """How often the waits are played at most: the longer the HWCs take, the less they wait for each other."""
-ENOUGH = 1.01
-"""Waits are not played again where they have made the work no longer than by this."""
+ENOUGH = 0.01
+"""Waits are not played again where the work then takes as long as it was taken to, but for this part. Both ways:
+waits are too short where HWCs are taken to be slower than they are."""
 STEP = PARTS // 32
 """Parts of a cycle to which waits are rounded, so that HWCs that wait about as long are looked at once."""
 LEVELS = 8
@@ -85,7 +86,8 @@ def with_waits(
                 groups[group] = plays[kind].works(work, kinds[kind], group[1] / LEVELS, group[2] / LEVELS)
             found.append(groups[group])
         before = sum(counts[kind] * max(pace) for kind, pace in enumerate(paces))
-        if sum(max(one.cycles for one in works) for works in found) <= ENOUGH * before:
+        after = sum(max(one.cycles for one in works) for works in found)
+        if abs(after - before) <= ENOUGH * before:
             break
         sums = [[0.0] * len(parts) for parts in kinds]
         for kind, works in zip(tiles.kinds, found, strict=True):

@@ -18,7 +18,7 @@ from hwgen.arch.commands import Opcode
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.errors import ClusterError
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.ir.lanes import Ports
+from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
@@ -29,7 +29,7 @@ from hwgen.model.cluster.placement import TcdmPlacement, place, place_in
 from hwgen.model.cluster.residence import Residence
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from tests.random.clusters import cluster_schedules
-from tests.random.layers import HWCS, hwc, random_layer
+from tests.random.layers import HWCS, hwc, order_from, random_layer
 
 CLUSTERS = ("fig8", "everything")
 SIMULATED = ("fig8", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("everything", "window")))
@@ -268,3 +268,31 @@ def test_nothing_overlaps_in_the_serial_program() -> None:
     check(serial)
     beside = cosimulate_clusters(chosen, hardware("fig8"), fast=False, timing=TIMING)
     assert sum(result.cycles for result in serial) > 1.1 * sum(result.cycles for result in beside)
+
+
+@pytest.mark.nightly
+def test_cycles_where_the_banks_are_busy_all_the_time() -> None:
+    """Twelve ports of HWCs and those of the DMA at four banks, which make the work nearly twice as long."""
+    layer = Layer(
+        name="busy", input_channels=3, output_channels=8, input_height=96, input_width=96, kernel=3, stride=2,
+        padding=(0, 0, 1, 1),
+    )  # fmt: skip
+    nest = (
+        *(Marker(ARRAYS, TCDM), Loop("x", 7), Loop("y", 12, "hwc"), Loop("m", 8), Loop("y", 3), Loop("x", 7)),
+        *(Marker(("O",)), Loop("c", 3), Marker(("I",)), Loop("k", 1), Marker(("W",)), Loop("l", 1)),
+        *(Loop("m", 8), Loop("y", 1), Loop("x", 1)),
+    )
+    lanes = Lanes(m=8, c=8)
+    busy = Hardware(
+        name="busy",
+        lanes=lanes,
+        budget=4096,
+        buffers={"I": 1024, "W": 512, "O": 2560},
+        order=order_from("m y x O c I k W l m y x"),
+        requantisation="scaled",
+        cluster=Cluster(hwcs=4, tcdm=1 << 17, banks=4),
+    )
+    schedule = Schedule(layer=layer, nest=nest, lanes=lanes, bias_words=64, requantisation="scaled")
+    (result,) = cosimulate_clusters([schedule], busy, fast=False)
+    check([result])
+    assert 0.85 <= result.predicted_cycles / result.cycles <= 1.05
