@@ -181,8 +181,9 @@ class Datapath(wiring.Component):
     def _gate(
         self, m: Module, asked: Value, before_last: Value, accumulate: Value, read: ReadPort, write: WritePort
     ) -> Value:
-        """Read sums, and write them, only where operations on another vector begin and end. In between they are in a
-        register, as an operation need not follow the one before at once."""
+        """Read sums, and write them, only where operations on another vector begin and end, and not with each one. In
+        between they are in a register, as an operation need not follow the one before at once. Returns what one goes
+        on from that does not."""
         op, accesses = self.i_operation, self.lane_accesses
         m.d.comb += [
             accesses.input_read.eq(op.reads_input),
