@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.arch.lane_registers import register_depths
 from hwgen.arch.lanes import (
     LANES,
     capture,
     check_lanes,
     input_words_ahead,
     memory_units,
+    register_depths,
     requantisers,
     scaling,
     spreads,

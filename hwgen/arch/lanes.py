@@ -1,4 +1,6 @@
-"""What lanes need: units of memory, stages of the datapath, outputs in a cycle."""
+"""What lanes need: units of memory, stages of the datapath, outputs in a cycle; and what stays at them."""
+
+from collections.abc import Mapping, Sequence
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.latency import (
@@ -15,7 +17,9 @@ from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.weights import WeightLines
 from hwgen.ir.hardware import MULTIPLIERS
 from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, WIDE, Lanes, Ports
+from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS
 from hwgen.ir.requantisation import RequantisationForm
+from hwgen.ir.schedule import ARRAYS, ArrayName
 
 __all__ = [
     "FEW_LINES",
@@ -25,6 +29,7 @@ __all__ = [
     "datapath",
     "input_words_ahead",
     "memory_units",
+    "register_depths",
     "requantisers",
     "scaling",
     "spreads",
@@ -38,6 +43,13 @@ FEW_LINES = 2
 """Rows of lanes whose waiting outputs are in registers, at most."""
 LANE_RANGE = range(4, 257)
 """Lanes that a datapath may have together."""
+STATIONARY: Mapping[ArrayName, frozenset[str]] = {
+    "I": frozenset("m"),
+    "W": frozenset(OUTPUT_DIMS) - {"m"},
+    "O": frozenset(REDUCTION_DIMS),
+}
+"""Loops from one iteration to the next of which the lanes work on the same vector of an operand. (With groups, those
+over m inside one tile of I.)"""
 
 
 def datapath(lanes: Lanes, operand_bits: int) -> Lanes:
@@ -119,3 +131,19 @@ def check_lanes(lanes: Lanes) -> None:
             f"lanes: expected powers of two along {', '.join(LANE_DIMS)}, "
             f"{LANE_RANGE[0]} to {LANE_RANGE[-1]} together, got {lanes}"
         )
+
+
+def register_depths(loops: Sequence[str], input_marker: int, output_marker: int) -> dict[ArrayName, int]:
+    """Numbers of loops around the operations for which the lanes have one vector of I, W and O.
+
+    ``loops`` : the loops of an HWC, outermost first, with its markers of I and O: a register holds nothing of another
+    tile. As the innermost loop moves all operands but one, so only that one stays, and each operation has a vector
+    of the others.
+    """
+    depths: dict[ArrayName, int] = {"I": min(input_marker + 1, len(loops)), "W": 0, "O": output_marker}
+    for array in ARRAYS:
+        inside = len(loops)
+        while inside and loops[inside - 1] in STATIONARY[array]:
+            inside -= 1
+        depths[array] = max(depths[array], inside)
+    return depths

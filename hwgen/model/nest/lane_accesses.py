@@ -1,4 +1,4 @@
-"""What lanes with registers access in the local memories (`hwgen.arch.lane_registers`), a vector at a time.
+"""What lanes with registers access in the local memories (`hwgen.arch.lanes`), a vector at a time.
 
 The lanes are a level of their own, of one vector of each operand: the marker of the one that stays is above the
 innermost loops that do not move it. So what they access are iterations of the loops around that, whatever of a vector
@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from hwgen.arch.bus import SUM_BYTES
-from hwgen.arch.lane_registers import register_depths
+from hwgen.arch.lanes import register_depths
 from hwgen.ir.counts import Access, Direction
 from hwgen.ir.layer import IMAGE, REDUCTION_DIMS, Dim
 from hwgen.ir.level import LOCAL
