@@ -221,7 +221,12 @@ def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int,
     height, width = (
         (layer.input_height, layer.input_width) if array == "I" else (layer.output_height, layer.output_width)
     )
-    runs = 1 if sizes[1:] == [height, width] else sizes[0] if sizes[2] == width else sizes[0] * sizes[1]
+    if sizes[1:] == [height, width]:
+        runs = 1
+    elif sizes[2] == width:
+        runs = sizes[0] * len(spans[1])
+    else:  # a stride above the kernel leaves columns out
+        runs = sizes[0] * sizes[1] * len(spans[2])
     return max(moved / beat_bytes + runs * RUN_BEATS, runs * LEAST_RUN)
 
 

@@ -115,3 +115,20 @@ def test_estimates_know_the_descriptors_of_short_lines(channels: int) -> None:
     hardware = Hardware(name="any", lanes=lanes, buffers={"I": 64, "W": 64, "O": 512}, cluster=Cluster())
     estimated = estimated_cycles(schedule, hardware, ordered=False)
     assert estimated == pytest.approx(taken, rel=0.25)
+
+
+@pytest.mark.parametrize(("stride", "kernel"), [(2, 1), (3, 1), (3, 2)])
+def test_estimates_know_the_columns_that_a_stride_leaves_out(stride: int, kernel: int) -> None:
+    """What is loaded of a row is a run for each window, each of which takes about two cycles."""
+    side = 15 * stride + kernel
+    layer = Layer(name="apart", input_channels=8, output_channels=4, input_height=side, input_width=side,
+                  output_height=16, output_width=16, kernel=kernel, stride=stride)  # fmt: skip
+    hardware = load_hardware(named_file("hardware", "cluster_64_vector")).model_copy(update={"column_window": False})
+    outer = (Marker(ARRAYS, TCDM), Loop("y", 4), Loop("y", 1, "hwc"))
+    steps = iter((4, 1, 16, 4, 1, 1, 4, 1, 1))
+    inner = (item if isinstance(item, Marker) else Loop(item, next(steps)) for item in hardware.order or ())
+    schedule = Schedule(layer=layer, nest=(*outer, *inner), lanes=hardware.shape, ports=hardware.ports,
+                        requantisation=hardware.requantisation)  # fmt: skip
+    taken = cluster_cycles(program_on(schedule, hardware, ordered=True))
+    assert taken.busy["load"] > 1.5 * 8 * (16 * kernel) * 16
+    assert estimated_cycles(schedule, hardware) == pytest.approx(taken.total, rel=0.25)
