@@ -76,7 +76,7 @@ def side_by_side(
     """What a function of a module makes of each of some arguments, with the number of the task, as it is finished.
 
     The first tasks are begun first. `ToolError` if a process is killed. An interrupt, or who takes no further result,
-    drops what is not finished.
+    ends what is not finished.
     """
     pool = ProcessPoolExecutor(workers, mp_context=SPAWN, initializer=follow_the_parent)
     done = False
@@ -90,16 +90,22 @@ def side_by_side(
             f"one of {workers} processes was killed, perhaps for want of memory: fewer side by side (-j) need less"
         ) from None
     finally:
-        pool.shutdown(wait=done, cancel_futures=True)
+        _end(pool, done=done)
 
 
 def as_they_come(
-    function: Callable[..., T], draw: Callable[[], tuple[Any, ...] | None], workers: int
+    function: Callable[..., T],
+    draw: Callable[[], tuple[Any, ...] | None],
+    workers: int,
+    seconds: Callable[[], float | None] = lambda: None,
 ) -> Iterator[tuple[tuple[Any, ...], T]]:
     """What a function of a module makes of arguments that are drawn when a process is free, with these arguments.
 
     What is drawn may depend on the answers so far. It ends when nothing is drawn and nothing is under way. One worker
     is this process. Errors are those of `side_by_side`.
+
+    ``seconds`` : says before each wait how long it may be, after which what is under way is ended; None: as long as
+    it takes.
     """
     if workers == 1:
         while (arguments := draw()) is not None:
@@ -114,13 +120,24 @@ def as_they_come(
                 running[pool.submit(function, *drawn)] = drawn
             if not running:
                 break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            ended = wait(running, seconds(), return_when=FIRST_COMPLETED).done
+            if not ended:
+                return
+            for future in ended:
                 yield running.pop(future), future.result()
         done = True
     except BrokenProcessPool:
         raise ToolError(f"one of {workers} processes was killed, perhaps for want of memory") from None
     finally:
-        pool.shutdown(wait=done, cancel_futures=True)
+        _end(pool, done=done)
+
+
+def _end(pool: ProcessPoolExecutor, *, done: bool) -> None:
+    """End the processes of a pool: when they are done, or now."""
+    processes = [] if done else list((pool._processes or {}).values())  # no name for it before Python 3.14
+    pool.shutdown(wait=done, cancel_futures=True)
+    for process in processes:
+        process.kill()
 
 
 def follow_the_parent() -> None:

@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from hwgen.tools.side_by_side import side_by_side
+from hwgen.tools.side_by_side import as_they_come, side_by_side
 from hwgen.tools.toolchain import ToolError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,3 +46,35 @@ def test_a_process_that_is_killed_is_one_line() -> None:
     with pytest.raises(ToolError, match=r"^one of 2 processes was killed, perhaps for want of memory"):
         list(side_by_side(killed, [(1,), (2,)], 2))
     assert sorted(side_by_side(killed, [(2,), (3,)], 2)) == [(0, 2), (1, 3)]
+
+
+def waiting(seconds: float, file: Path) -> float:
+    file.write_text(str(os.getpid()), encoding="utf-8")
+    time.sleep(seconds)
+    return seconds
+
+
+def test_what_takes_longer_than_it_may_is_ended(tmp_path: Path) -> None:
+    calls = iter([(0.0, tmp_path / "short"), (600.0, tmp_path / "long")])
+    found: list[float] = []
+
+    for _, made in as_they_come(waiting, lambda: next(calls, None), 2, lambda: 0.1 if found else None):
+        found.append(made)
+        while not (tmp_path / "long").exists() or not (tmp_path / "long").read_text(encoding="utf-8"):
+            time.sleep(0.01)
+    assert found == [0.0]
+    process = int((tmp_path / "long").read_text(encoding="utf-8"))
+    for _ in range(1000):
+        if not is_running(process):
+            break
+        time.sleep(0.01)
+    assert not is_running(process)
+
+
+def is_running(process: int) -> bool:
+    """Whether it is there and has not ended."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
