@@ -1,6 +1,6 @@
 """A quantised network for one cluster: schedules, places in the DRAM, programs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -40,7 +40,7 @@ from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
 
-__all__ = ["ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster", "require_vector_node"]
+__all__ = ["ClusterLayer", "ClusterPlan", "Scheduled", "Stretch", "plan_cluster", "require_vector_node", "scheduled"]
 
 MOST_INPUTS = 5
 """Maps of one node that the harness counts by their places."""
@@ -158,23 +158,12 @@ def plan_cluster(
     DRAM, weights share no row with what each has for itself.
     Raises `InputError` for hardware that is not a cluster with scaled sums and given lanes, order and memories.
     """
-    _require_one_cluster(hardware)
-    graph, stands_for = _tabulated(graph, hardware)
-    schedules, refused = cluster_schedules(graph, hardware, progress)
-    tables: dict[str, bytes] = {}
-    if schedules:
-        one = next(iter(schedules.values()))
-        layout = dram_layout(one, (hardware.cluster or Cluster()).hwcs, ordered=True)
-        machine = compile_cluster(one, hardware, layout=layout).hardware
-        tables, others = _vector_nodes(graph, machine)
-        refused |= others
-    order = ordered(graph, {*schedules, *tables})
-    kept = [KeptMaps({}, machine.tcdm_bytes) for _ in order.stretches]
-    if resident:
-        there = KeptSchedules(graph, schedules, hardware)
-        kept = [choose_kept(graph, order, nodes, schedules, hardware, machine, there.of) for nodes in order.stretches]
+    found = scheduled(graph, hardware, progress, resident=resident)
+    graph, order, kept = found.graph, found.order, found.kept
+    schedules, tables = dict(found.schedules), found.tables
+    if found.there is not None:
         for nodes, maps in zip(order.stretches, kept, strict=True):
-            schedules = schedules | there.chosen(order, nodes, maps)
+            schedules |= found.there.chosen(order, nodes, maps)
     parameters, placed, constants = _parameters(graph, order, schedules, tables, hardware)
     inside = {name for one in kept for name, there in one.maps.items() if not there.stored}
     alive = {name: one for name, one in _lifetimes(graph, order, schedules).items() if name not in inside}
@@ -193,7 +182,10 @@ def plan_cluster(
                 compiled = _Compiled(node, schedules[node.name], hardware, order, bases, placed[node.name])
                 layers[-1:] = compiled.after(layers[-1] if layers else None, maps, at, in_room)
             else:
-                in_room = partial(_vector_part, graph, node, machine, order, bases, placed[node.name], (maps, at))
+                assert found.machine is not None
+                in_room = partial(
+                    _vector_part, graph, node, found.machine, order, bases, placed[node.name], (maps, at)
+                )
                 layers[-1:] = _with_vector(layers[-1:], in_room(maps.room(at)), hardware, _room(maps, at))
         made |= {node.output for node in nodes if not turns(node)}
         sources = dict.fromkeys(name for layer in layers for name in layer.sources)
@@ -203,7 +195,61 @@ def plan_cluster(
         stretches.append(Stretch(tuple(layers), program, given, maps))
         address = aligned(address + WORD_BYTES * len(program.words), max(CHUNK_BYTES, BLOCK_BYTES))
     whole = tuple(replace(one, program=replace(one.program, dram_end=address)) for one in stretches)
-    return ClusterPlan(hardware, order, whole, refused, rooms, parameters, first_room, address, stands_for)
+    return ClusterPlan(
+        hardware, order, whole, found.refused, rooms, parameters, first_room, address, found.stands_for
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Scheduled:
+    """The nodes of a network that a cluster runs, in their order, before programs are made of them.
+
+    Members
+    -------
+    graph : with tables in place of the nodes that they stand for.
+    machine : the cluster; None: it runs no node with weights.
+    schedules : of nodes with weights, their maps in the DRAM, by name.
+    tables : of nodes that the vector unit runs, by name.
+    refused, stands_for : as `ClusterPlan` has them.
+    kept : the maps that stay in the TCDM, for each stretch.
+    there : the schedules with these; None: none may stay.
+    """
+
+    graph: Graph
+    machine: ClusterParameters | None
+    order: NodeOrder
+    schedules: Mapping[str, Schedule]
+    tables: Mapping[str, bytes]
+    refused: Mapping[str, str]
+    stands_for: Mapping[str, tuple[str, ...]]
+    kept: Sequence[KeptMaps]
+    there: KeptSchedules | None
+
+
+def scheduled(
+    graph: Graph,
+    hardware: Hardware,
+    progress: Callable[[], None] = lambda: None,
+    *,
+    resident: bool,
+    few: bool = False,
+) -> Scheduled:
+    """The first part of `plan_cluster`; ``few`` : of a few schedules that of the least estimate, in far less time."""
+    _require_one_cluster(hardware)
+    graph, stands_for = _tabulated(graph, hardware)
+    schedules, refused = cluster_schedules(graph, hardware, progress, few=few)
+    if not schedules:
+        return Scheduled(graph, None, ordered(graph, ()), {}, {}, refused, stands_for, (), None)
+    one = next(iter(schedules.values()))
+    layout = dram_layout(one, (hardware.cluster or Cluster()).hwcs, ordered=True)
+    machine = compile_cluster(one, hardware, layout=layout).hardware
+    tables, others = _vector_nodes(graph, machine)
+    order = ordered(graph, {*schedules, *tables})
+    kept, there = [KeptMaps({}, machine.tcdm_bytes) for _ in order.stretches], None
+    if resident:
+        there = KeptSchedules(graph, schedules, hardware, few=few)
+        kept = [choose_kept(graph, order, nodes, schedules, hardware, machine, there.of) for nodes in order.stretches]
+    return Scheduled(graph, machine, order, schedules, tables, refused | others, stands_for, kept, there)
 
 
 def _tabulated(graph: Graph, hardware: Hardware) -> tuple[Graph, Mapping[str, tuple[str, ...]]]:

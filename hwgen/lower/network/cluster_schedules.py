@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, log2
 
@@ -16,7 +17,7 @@ from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.network.followed import left_after, work_beside
 from hwgen.lower.network.known_schedules import KNOWN
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
-from hwgen.search.cluster.least_cycles import search_least_cycles
+from hwgen.search.cluster.least_cycles import search_few, search_least_cycles
 from hwgen.search.core.shared_out import shared_out
 
 __all__ = ["cluster_schedules"]
@@ -63,7 +64,7 @@ class _Shapes:
         key = json.dumps([node.layer.shape_data, laid_out, beside], sort_keys=True)
         self._shapes.setdefault(key, _Shape(node.layer, laid_out, beside)).nodes.append(node)
 
-    def searched(self, hardware: Hardware, jobs: int | None) -> Iterator[tuple[_Shape, Schedule | str]]:
+    def searched(self, hardware: Hardware, jobs: int | None, few: bool) -> Iterator[tuple[_Shape, Schedule | str]]:
         """Each with its schedule, or why it has none; those that are known first."""
         different = []
         for shape in self._shapes.values():
@@ -72,21 +73,22 @@ class _Shapes:
                 different.append(shape)
             else:
                 yield shape, known
-        tasks = [(shape.layer, shape.laid_out, hardware, shape.beside) for shape in different]
+        tasks = [(shape.layer, shape.laid_out, hardware, shape.beside, few) for shape in different]
         for number, result in shared_out(_scheduled, tasks, [shape.layer.macs for shape in different], jobs):
             shape = different[number]
-            KNOWN.keep(shape.layer, shape.laid_out, hardware, result, shape.beside)
+            if not few:
+                KNOWN.keep(shape.layer, shape.laid_out, hardware, result, shape.beside)
             yield shape, result
 
 
 def cluster_schedules(
-    graph: Graph, hardware: Hardware, progress: Callable[[], None], jobs: int | None = None
+    graph: Graph, hardware: Hardware, progress: Callable[[], None], jobs: int | None = None, *, few: bool = False
 ) -> tuple[dict[str, Schedule], dict[str, str]]:
     """The schedules of fewest cycles of nodes by name, their maps in the DRAM; and why others have none.
 
     Where a node of the vector unit may run beside a layer, and would go on long after it, the schedule is that with
     which both are done first. ``progress`` is called for each node with weights; ``jobs`` : processes that search,
-    see `shared_out`.
+    see `shared_out`. ``few`` : of a few schedules that of the least estimate, in far less time.
     """
     refused: dict[str, str] = {}
     found: dict[str, Schedule] = {}
@@ -101,7 +103,7 @@ def cluster_schedules(
             progress()
             continue
         alone.add(_Named(node.name, layer, work_beside(graph, node, hardware)), laid_out)
-    for shape, result in alone.searched(hardware, jobs):
+    for shape, result in alone.searched(hardware, jobs, few):
         for one in shape.nodes:
             if isinstance(result, str):
                 refused[one.name] = result
@@ -111,7 +113,7 @@ def cluster_schedules(
                     together.add(one, shape.laid_out, _rounded(one.beside))
                     continue
             progress()
-    for shape, result in together.searched(hardware, jobs):
+    for shape, result in together.searched(hardware, jobs, few):
         for one in shape.nodes:
             if isinstance(result, Schedule):
                 found[one.name] = result.of_layer(one.layer)
@@ -127,7 +129,7 @@ def _is_late(schedule: Schedule, beside: int, hardware: Hardware) -> bool:
     return left_after(schedule, cycles, beside) > LATE * cycles
 
 
-def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware, beside: int) -> Schedule | str:
+def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware, beside: int, few: bool) -> Schedule | str:
     """The schedule of a layer, or why it has none; with a node beside it, that after which both are done first."""
     judge = judge_of(hardware, timed=True, ordered=True)
     lanes = (hardware.cluster or Cluster()).hwcs * hardware.shape.product
@@ -140,6 +142,9 @@ def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware, beside: int) ->
         cycles = layer.macs / (lanes * judge(schedule))
         return layer.macs / (lanes * (cycles + left_after(schedule, cycles, beside)))
 
+    if few:
+        with suppress(InputError):
+            return search_few(layer, hardware, estimate=estimate, laid_out=laid_out)
     try:
         judged = timed if beside else judge
         return search_least_cycles(layer, hardware, timed=judged, estimate=estimate, laid_out=laid_out).schedule

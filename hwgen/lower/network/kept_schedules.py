@@ -4,6 +4,7 @@ loaded beside the layer before it."""
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
 
 from hwgen.arch.bus import beat_bytes
@@ -17,12 +18,13 @@ from hwgen.lower.cluster.cycles import MOVE_CYCLES, cluster_cycles, estimated_cy
 from hwgen.lower.network.layers import may_be_laid_out
 from hwgen.lower.network.order import NodeOrder
 from hwgen.lower.network.resident import KeptMaps
+from hwgen.model.cluster.cluster_counts import dram_bytes
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import weights_may_be_ordered
-from hwgen.search.cluster.kept_maps import search_with_kept_maps
+from hwgen.search.cluster.kept_maps import search_few_with_kept_maps, search_with_kept_maps
 
 __all__ = ["KeptSchedules"]
 
@@ -36,10 +38,13 @@ class KeptSchedules:
     Parameters
     ----------
     schedules : those for maps in the DRAM, by node.
+    few : of a few schedules that of the least estimate, in far less time; no program is made.
     """
 
-    def __init__(self, graph: Graph, schedules: Mapping[str, Schedule], hardware: Hardware) -> None:
-        self._graph, self._schedules, self._hardware = graph, schedules, hardware
+    def __init__(
+        self, graph: Graph, schedules: Mapping[str, Schedule], hardware: Hardware, *, few: bool = False
+    ) -> None:
+        self._graph, self._schedules, self._hardware, self._few = graph, schedules, hardware, few
         cluster = hardware.cluster or Cluster()
         self._hwcs, self._timing = cluster.hwcs, cluster.dram or Dram()
         self._beat, self._elements = beat_bytes(cluster.axi_bits), cluster.vector_elements
@@ -67,15 +72,20 @@ class KeptSchedules:
                 cycles = estimated_cycles(schedule, self._hardware, residence, most=most)
                 return cycles + self._early(schedule, residence, idle)
 
-            self._known[key] = search_with_kept_maps(
-                layer, self._hardware, residence, timed=timed, estimate=estimate, found=found, laid_out=laid_out
+            search = search_few_with_kept_maps if self._few else partial(search_with_kept_maps, timed=timed)
+            self._known[key] = search(
+                layer, self._hardware, residence, estimate=estimate, found=found, laid_out=laid_out
             )
         one = self._known[key]
         return None if one is None else one.of_layer(layer)
 
     def chosen(self, order: NodeOrder, nodes: Sequence[Node], maps: KeptMaps) -> dict[str, Schedule]:
         """The schedules of the nodes of a stretch, by name."""
-        chosen: dict[str, Schedule] = {}
+        return {name: schedule for name, (schedule, _) in self.timed(order, nodes, maps).items()}
+
+    def timed(self, order: NodeOrder, nodes: Sequence[Node], maps: KeptMaps) -> dict[str, tuple[Schedule, float]]:
+        """The schedules of the nodes of a stretch, and about their cycles, by name."""
+        found: dict[str, tuple[Schedule, float]] = {}
         idle = 0.0
         for at, node in enumerate(nodes):
             if node.name not in self._schedules:
@@ -89,12 +99,20 @@ class KeptSchedules:
             residence = maps.residence(at, order.roots[node.inputs[0]], node.output)
             residence = replace(residence, ahead=at > 0)
             schedule = self.of(node, residence, idle) or self._schedules[node.name]
-            chosen[node.name] = schedule
-            times = cluster_cycles(
-                program_on(schedule, self._hardware, ordered=True, residence=residence), self._timing
-            )
-            idle = max(0.0, times.total - times.busy["load"])
-        return chosen
+            total, loads = self._took(schedule, residence)
+            found[node.name] = schedule, total + self._early(schedule, residence, idle)
+            idle = max(0.0, total - loads)
+        return found
+
+    def _took(self, schedule: Schedule, residence: Residence) -> tuple[float, float]:
+        """Cycles of a schedule, and those in which the DMA loads."""
+        if self._few:
+            stored = "O" not in residence.unmoved and schedule.layer.output_elements
+            moved = dram_bytes(held_whole(schedule, residence.arrays), unmoved=residence.unmoved) - stored
+            return estimated_cycles(schedule, self._hardware, residence), moved / self._beat
+        program = program_on(schedule, self._hardware, ordered=True, residence=residence)
+        times = cluster_cycles(program, self._timing)
+        return times.total, times.busy["load"]
 
     def _early(self, schedule: Schedule, residence: Residence, idle: float) -> float:
         """About the cycles by which the first weights are late, if they are loaded while the node before runs."""

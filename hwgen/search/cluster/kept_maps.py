@@ -7,9 +7,11 @@ taken in the order of an estimate; the exact model of the program times the best
 goes on (`hwgen.search.cluster.descent`). Of those near the fewest cycles that of fewest bytes is taken.
 
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
+`search_few_with_kept_maps` looks at a few schedules, by their estimates alone.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -33,11 +35,13 @@ from hwgen.search.core.settings import Slices
 from hwgen.search.core.space import Target
 from hwgen.search.layer_forms import forms_of
 
-__all__ = ["search_with_kept_maps"]
+__all__ = ["search_few_with_kept_maps", "search_with_kept_maps"]
 
 CUTS = (1, 2, 3, 4, 8, 16)
 """Numbers of tiles into which an axis is cut."""
 MOST_TILES, MOST_ESTIMATED, MOST_JUDGED = 32, 32, 3
+FEW_TILES, FEW = 8, 3
+"""Tiles, and schedules, that `search_few_with_kept_maps` looks at."""
 TILE_CYCLES = 150
 """About what a tile costs beyond its work."""
 
@@ -74,17 +78,7 @@ def search_with_kept_maps(
     found : a schedule that is taken where none takes fewer cycles, if it runs.
     laid_out : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`.
     """
-    plans = [
-        plan
-        for form in forms_of(layer.of_network, hardware.shape, laid_out=laid_out, window=hardware.column_window)
-        for plan in _plans(form, hardware, residence, estimate)
-    ]
-    known: list[tuple[float, Schedule]] = []
-    for plan in sorted(plans, key=lambda plan: plan.estimate)[:MOST_TILES]:
-        for schedule, _, cycles in plan.inner.of(plan.loops, plan.steps, plan.spread):
-            known.append((cycles, schedule))
-        if len(known) >= MOST_ESTIMATED:
-            break
+    known = _estimated(layer, hardware, residence, estimate, laid_out, MOST_TILES, MOST_ESTIMATED)
     judged: list[tuple[float, Schedule]] = []
     first = [] if found is None else [found]
     for schedule in [*first, *(one for _, one in sorted(known, key=lambda one: one[0]))]:
@@ -100,6 +94,49 @@ def search_with_kept_maps(
     most = (1 + NEAR) * min(cycles for cycles, _ in judged)
     near = [one for one in judged if one[0] <= most]
     return min(near, key=lambda one: (_moved(one[1], residence), one[0]))[1]
+
+
+def search_few_with_kept_maps(
+    layer: Layer,
+    hardware: Hardware,
+    residence: Residence,
+    *,
+    estimate: Estimate,
+    found: Schedule,
+    laid_out: bool = False,
+) -> Schedule | None:
+    """The schedule of the least estimate of a few and ``found``; None if none of them runs.
+
+    Parameters are those of `search_with_kept_maps`.
+    """
+    known = _estimated(layer, hardware, residence, estimate, laid_out, FEW_TILES, FEW)
+    with suppress(InputError):
+        known.append((estimate(found), found))
+    return min(known, key=lambda one: one[0])[1] if known else None
+
+
+def _estimated(
+    layer: Layer,
+    hardware: Hardware,
+    residence: Residence,
+    estimate: Estimate,
+    laid_out: bool,
+    most_tiles: int,
+    most: int,
+) -> list[tuple[float, Schedule]]:
+    """Schedules of spread tiles of least first estimates, ``most`` or a few more, with their second estimates."""
+    plans = [
+        plan
+        for form in forms_of(layer.of_network, hardware.shape, laid_out=laid_out, window=hardware.column_window)
+        for plan in _plans(form, hardware, residence, estimate)
+    ]
+    known: list[tuple[float, Schedule]] = []
+    for plan in sorted(plans, key=lambda plan: plan.estimate)[:most_tiles]:
+        for schedule, _, cycles in plan.inner.of(plan.loops, plan.steps, plan.spread):
+            known.append((cycles, schedule))
+        if len(known) >= most:
+            break
+    return known
 
 
 def _moved(schedule: Schedule, residence: Residence) -> int:

@@ -14,6 +14,8 @@ few for fewer bytes. Beside the cycles is a lower bound (`hwgen.model.cycle_boun
 whose program is short, since there estimates tell little (`hwgen.search.cluster.descent`).
 
 *The search is bounded*: `MOST_TILES` tiles, `MOST_ESTIMATED` schedules, `MOST_JUDGED` that are timed.
+
+`search_few` looks at a few candidates alone, by their estimates: what hardware is compared by.
 """
 
 import time
@@ -43,16 +45,19 @@ from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_over_some, utilisation
 from hwgen.search.core.space import Target
+from hwgen.search.layer_forms import forms_of, in_best_form
 from hwgen.search.least_need import require_room
 from hwgen.search.objectives.of_cluster import CYCLES, cluster_objective
 
-__all__ = ["NEAR", "Estimate", "search_least_cycles"]
+__all__ = ["NEAR", "Estimate", "search_few", "search_least_cycles"]
 
 NEAR = 0.005
 """The part by which cycles may exceed the fewest, for fewer bytes; and the bound, to end a search."""
 RANKED = 256
 """Combinations of steps of least estimates that are weighed with the words of the ports."""
 MOST_TILES, MOST_ESTIMATED, MOST_JUDGED = 12, 48, 8
+FEW = 3
+"""Tiles, and schedules, that `search_few` looks at."""
 TILE_CYCLES, MOVE_CYCLES = 100, 100
 """About what a tile costs the HWCs, and the DMA, beyond their work."""
 SUM_CYCLES = 4
@@ -116,7 +121,7 @@ class _Search:
             1 / beat_bytes(self._cluster.axi_bits), (timing.block_cycles + timing.access_cycles) / BLOCK_BYTES
         )
 
-    def plans(self) -> list[_Plan]:
+    def plans(self, most_tiles: int) -> list[_Plan]:
         """The spread tiles of least first estimates."""
         space = self._levels.space
 
@@ -147,18 +152,20 @@ class _Search:
                     _Plan(steps, loops, spread, float(estimates[number] + more * taps), int(space.tiles(here)[0]))
                 )
             taken += 1
-            if taken == MOST_TILES:
+            if taken == most_tiles:
                 break
         return sorted(plans, key=lambda plan: plan.cycles)
 
-    def candidates(self, estimate: Estimate) -> list[_Candidate]:
-        """Schedules, by their second estimates."""
+    def candidates(
+        self, estimate: Estimate, most_tiles: int = MOST_TILES, most: int = MOST_ESTIMATED
+    ) -> list[_Candidate]:
+        """Schedules, ``most`` or a few more, with their second estimates."""
         nests = PromisingNests(self._layer, self._hardware, self._bits, estimate, self._levels.fits)
         found: list[_Candidate] = []
-        plans = self.plans()
+        plans = self.plans(most_tiles)
         for number, plan in enumerate(plans):
             tell(number / len(plans))
-            if plan.cycles > nests.least * (1 + HOPED) + HOPED_CYCLES or len(found) >= MOST_ESTIMATED:
+            if plan.cycles > nests.least * (1 + HOPED) + HOPED_CYCLES or len(found) >= most:
                 break
             for schedule, moved, cycles in nests.of(plan.loops, plan.steps, plan.spread):
                 found.append(_Candidate(schedule, plan, cycles, moved))
@@ -262,6 +269,30 @@ def search_least_cycles(
         return _search(one, hardware, timed=timed, estimate=estimate, bits=bits or Bits())
 
     return in_best_cluster_form(layer, hardware, search, laid_out=laid_out)
+
+
+def search_few(layer: Layer, hardware: Hardware, *, estimate: Estimate, laid_out: bool = False) -> Schedule:
+    """The schedule of the least estimate of a few, in far less time than `search_least_cycles` takes.
+
+    Parameters
+    ----------
+    hardware : a cluster with given lanes.
+    estimate : about the cycles of a schedule.
+    laid_out : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`.
+
+    Raises `InputError` if none of these fits.
+    """
+    lanes, cluster = hardware.shape, hardware.cluster or Cluster()
+
+    def search(one: Layer) -> _Candidate:
+        require_room([one], hardware, Bits())
+        found = _Search(one, hardware, Bits()).candidates(estimate, FEW, FEW)
+        if not found:
+            raise InputError(f"{layer.name}: expected one of a few schedules to fit; none does")
+        return min(found, key=lambda candidate: candidate.estimate)
+
+    forms = forms_of(layer, lanes, laid_out=laid_out, window=hardware.column_window)
+    return in_best_form(forms, lanes, search, lambda found: found.estimate, cluster.hwcs).schedule
 
 
 def _search(layer: Layer, hardware: Hardware, *, timed: Judge, estimate: Estimate, bits: Bits) -> ClusterResult:

@@ -13,8 +13,8 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of, program_on
 from hwgen.lower.cluster.cycles import cluster_cycles, estimated_cycles
 from hwgen.model.cluster.residence import Residence
-from hwgen.search.cluster.kept_maps import search_with_kept_maps
-from hwgen.search.cluster.least_cycles import search_least_cycles
+from hwgen.search.cluster.kept_maps import search_few_with_kept_maps, search_with_kept_maps
+from hwgen.search.cluster.least_cycles import search_few, search_least_cycles
 
 HARDWARE = {
     "lanes": {"m": 4, "c": 4},
@@ -24,6 +24,8 @@ HARDWARE = {
     "cluster": {"hwcs": 4, "tcdm": 65536},
 }
 INPUT, OUTPUT = 32768, 49152
+FEW = 0.8, 1.6
+"""What the best of a few schedules may be estimated to take, in parts of what is found for layers of few cycles."""
 
 
 def timed_on(schedule: Schedule, hardware: Hardware, residence: Residence) -> float:
@@ -38,6 +40,16 @@ def _layer(rng: np.random.Generator) -> Layer:
         input_height=(out - 1) * stride + kernel, input_width=(out - 1) * stride + kernel, output_height=out,
         output_width=out, kernel=kernel, stride=stride,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_best_of_a_few_takes_about_as_long(seed: int) -> None:
+    hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "four", **HARDWARE}, "four")
+    layer, estimate = _layer(np.random.default_rng(seed)), partial(estimated_cycles, hardware=hardware)
+    judge = judge_of(hardware, timed=True, ordered=True)
+    best = search_least_cycles(layer, hardware, timed=judge, estimate=estimate)
+    few = estimate(search_few(layer, hardware, estimate=estimate))
+    assert FEW[0] * best.value <= few <= FEW[1] * best.value
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -66,6 +78,10 @@ def test_no_more_cycles_than_for_maps_in_the_dram(seed: int) -> None:
         except InputError:  # it has partial sums in the TCDM, where the output stays
             before = float("inf")
         assert timed(best) <= before
+        estimate = partial(estimated_cycles, hardware=hardware, residence=residence)
+        few = search_few_with_kept_maps(layer, hardware, residence, estimate=estimate, found=found)
+        assert few is not None
+        assert FEW[0] * timed(best) <= estimate(few) <= FEW[1] * timed(best)
 
 
 def test_few_large_tiles_where_nothing_is_moved() -> None:
