@@ -45,6 +45,8 @@ PLANS = 4
 KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")
 MINUTES = 5.0
 MOST_PLANS = 200
+PLAN_IN_DRAFTS = 16
+"""About how many drafts take as long as a plan, before there is one."""
 RUN_SECONDS, RUN_CYCLES_A_SECOND = 60.0, 40_000.0
 """About what a run in the RTL takes before there is one: to build the simulation, and cycles that it simulates."""
 WRITING_SECONDS, WRITING = 10.0, 0.1
@@ -68,7 +70,7 @@ class Choice(Answer):
     least : those that no other one undercuts in area and in time, the smallest first.
     plans : what was planned.
     cloud : area and milliseconds of an image, by the bound, of all there are.
-    candidates, refused : how many there are, how many did not run the network.
+    candidates, drafted, refused : how many there are, how many were drafted, how many do not run the network.
     in_question : how many that were not planned could be better still by their bounds.
     folder : where the files are; None: nowhere.
     stopped : what was left undone, and why: the time was over, or it was interrupted; None: nothing.
@@ -84,6 +86,7 @@ class Choice(Answer):
     plans: tuple[Planned, ...]
     cloud: tuple[tuple[float, float], ...]
     candidates: int
+    drafted: int
     refused: int
     in_question: int
     folder: Path | None
@@ -163,6 +166,12 @@ class Choice(Answer):
         """How many were planned."""
         return len(self.plans)
 
+    @property
+    def effort(self) -> str:
+        """How many there are, and of these how many were drafted and planned."""
+        drafted = f"{self.drafted} drafted, " if self.drafted else ""
+        return f"Of {self.candidates:,} {self.kind} {drafted}{self.planned} planned"
+
     def plot(self) -> Figure:
         """Time against area: what was planned, the front, and the bounds of all there is."""
         from hwgen.report.choice.page import choice_picture, thinned  # its libraries take a second
@@ -176,7 +185,7 @@ class Choice(Answer):
 
         title = f"{self.network}: which hardware"
         made = "" if self.synthesised is None else f" {self.synthesised.summary()}."
-        summary = f"{self.summary()}.{made} {self.planned} of {self.candidates:,} {self.kind} planned."
+        summary = f"{self.summary()}.{made} {self.effort}."
         summary += f" Left undone: {self.stopped}." if self.stopped else ""
         cloud = thinned(self.cloud)
         unit = area_unit(self.nearest.candidate)
@@ -197,6 +206,7 @@ class Choice(Answer):
             "limit": self.limit,
             "stopped": self.stopped,
             "candidates": self.candidates,
+            "drafted": self.drafted,
             "tried": self.planned + self.refused,
             "refused": self.refused,
             "in_question": self.in_question,
@@ -262,7 +272,8 @@ class Choice(Answer):
 class ChooseRequest:
     """A quantised network or layers, a budget, the folder that gets the files, minutes that it takes at most.
 
-    No plan, and no run, is begun that will not end in this time, as those before it say, but the first plan.
+    No draft, plan or run is begun that will not end in this time, as those before it say, but the first draft, and
+    the first plan.
     ``dram`` : a hardware file, or a built-in name, whose cluster has the DRAM of all; None: it answers at once.
     ``confirm`` : run the network on what is the best by its plan, in the RTL, until that has been run. ``synth`` :
     synthesise what is chosen. ``liberty`` : area in the cells of this library; ``confirm`` then maps what is chosen
@@ -302,7 +313,13 @@ class ChooseRequest:
         allowed = [one for one in found if self.budget.allows(one)]
         if library is not None:
             remark(library.summary() + self._clock_of(library))
-        selection = Selection(allowed, self.budget, runs=self.confirm, near=lambda one: with_areas(space.near(one)))
+        selection = Selection(
+            allowed,
+            self.budget,
+            runs=self.confirm,
+            drafts=not space.alone,
+            near=lambda one: with_areas(space.near(one)),
+        )
         note(f"planning {work.name} on {_kind(alone=space.alone)}, the most promising first")
         with clock.told():
             stopped = self._chosen(selection, clock, work)
@@ -313,7 +330,7 @@ class ChooseRequest:
         choice = Choice(
             work, self.budget, best, nearest, tuple(selection.front), tuple(selection.planned),
             tuple(bound_cloud(found, self.budget)), len(found) + len(selection) - len(allowed),
-            len(selection.refused), selection.in_question, self.output, stopped,
+            len(selection.drafts), len(selection.refused), selection.in_question, self.output, stopped,
         )  # fmt: skip
         note(f"writing what was found{'' if self.output is None else f' to {self.output}'}")
         self._write(choice)
@@ -393,43 +410,86 @@ class ChooseRequest:
         return f"{left}; {best.candidate.hardware.name} was not run in the RTL"
 
     def _planned(self, selection: Selection, clock: "_Clock", work: ChosenFor) -> str | None:
-        """Plan until nothing is hoped to be better. Returns why it ended before."""
+        """Draft and plan until nothing is hoped to be better. Returns why it ended before."""
         left: str | None = None
+        under_way: dict[str, Candidate] = {}
 
         def draw() -> tuple[Any, ...] | None:
             nonlocal left
-            while (one := selection.next()) is not None:
-                kept = self._kept(work, one)
-                left = self._why_no_more(selection, clock) if kept is None else None
+            while True:
+                drafts = self._may_draft(selection, clock)
+                one = selection.next(drafts=drafts)
+                if one is None:
+                    left = None if drafts else self._over(selection)
+                    return None
+                draft = not selection.is_drafted(one)
+                kept = self._kept(work, one, draft=draft)
+                left = self._why_no_more(selection, clock, draft=draft) if kept is None else None
                 if left is not None:
                     selection.put_back(one)
                     return None
                 if kept is None:
+                    under_way[one.hardware.name] = one
                     clock.begins(one.hardware.name)
-                    return work, one
-                self._add(selection, one, kept)
-            return None
+                    return work, one, draft
+                self._take_in(selection, one, kept)
 
-        for (_, one), made in as_they_come(planned_on, draw, self.jobs or processors()):
-            clock.ended(one.hardware.name)
-            self._keep(work, one, made)
-            self._add(selection, one, made)
-        return left
+        def seconds() -> float | None:
+            return max(0.0, clock.left - self._kept_for_a_run(selection, clock)) if selection.planned else None
 
-    def _why_no_more(self, selection: Selection, clock: "_Clock") -> str | None:
-        """Why no further plan is begun; None: one is."""
+        for (_, one, draft), made in as_they_come(worked_out, draw, self.jobs or processors(), seconds):
+            under_way.pop(one.hardware.name)
+            clock.ended(one.hardware.name, draft=draft)
+            self._keep(work, one, made, draft=draft)
+            self._take_in(selection, one, made)
+        for one in under_way.values():
+            clock.dropped(one.hardware.name)
+            selection.put_back(one)
+        return self._over(selection) if under_way else left
+
+    def _may_draft(self, selection: Selection, clock: "_Clock") -> bool:
+        """Whether a draft leaves the time for a plan and a run after it, or is the first."""
+        if not (selection.drafts or selection.planned or clock.under_way):
+            return True
+        a_plan = clock.of_a_plan or PLAN_IN_DRAFTS * clock.of_a_draft
+        return clock.has(clock.of_a_draft + a_plan + self._kept_for_a_run(selection, clock))
+
+    def _kept_for_a_run(self, selection: Selection, clock: "_Clock") -> float:
+        """Seconds that are kept for a run of the best, where it is waited for."""
+        best = selection.best
+        if not self.confirm or best is None or best.measured is not None:
+            return 0.0
+        run = clock.of_a_run(best.cycles)
+        return run if run <= RUNS * clock.seconds else 0.0
+
+    def _why_no_more(self, selection: Selection, clock: "_Clock", *, draft: bool) -> str | None:
+        """Why no further draft, or plan, is begun; None: one is."""
         done = len(selection.planned) + len(selection.refused)
         if clock.under_way + done == 0:
             return None
-        if clock.under_way + done >= MOST_PLANS:
+        if not draft and clock.under_way + done >= MOST_PLANS:
             return f"{MOST_PLANS} were planned"
         best = selection.best
         if best is None and not selection.possible:
             return "" if selection.planned or clock.under_way else None
-        kept = clock.of_a_run(best.cycles) if self.confirm and best is not None and best.measured is None else 0.0
-        if clock.has(clock.of_a_plan + (kept if kept <= RUNS * clock.seconds else 0.0)):
+        takes = clock.of_a_draft if draft else clock.of_a_plan
+        if clock.has(takes + self._kept_for_a_run(selection, clock)):
             return None
-        return f"--minutes {self.minutes:g} were over after {done} plans"
+        return self._over(selection)
+
+    def _over(self, selection: Selection) -> str:
+        """That the time is over."""
+        done = len(selection.planned) + len(selection.refused)
+        drafts = f"{len(selection.drafts)} drafts and " if selection.drafts else ""
+        return f"--minutes {self.minutes:g} were over after {drafts}{done} plans"
+
+    def _take_in(self, selection: Selection, one: Candidate, made: Planned | float | str) -> None:
+        """Take in a draft, a plan or why there is none."""
+        if isinstance(made, Planned) or selection.is_drafted(one):
+            assert not isinstance(made, float)
+            self._add(selection, one, made)
+        else:
+            selection.draft(one, made)
 
     def _add(self, selection: Selection, one: Candidate, made: Planned | str) -> None:
         """Take in a plan; write down what is the best by now."""
@@ -463,31 +523,37 @@ class ChooseRequest:
 
     # --- files ---
 
-    def _kept(self, work: ChosenFor, one: Candidate) -> Planned | str | None:
+    def _kept(self, work: ChosenFor, one: Candidate, *, draft: bool) -> Planned | float | str | None:
+        """The draft, or the plan, that an earlier call made; None: none did."""
         if self.output is None:
             return None
-        document = sealed_document(self._file(work, one))
+        document = sealed_document(self._file(work, one, draft=draft))
         if document is None:
             return None
         if "refused" in document:
             return str(document["refused"])
+        if draft:
+            return float(document["cycles"])
         nodes = tuple(NodeForecast.from_dict(node) for node in document["nodes"])
         return Planned(one, nodes=nodes, **{key: document[key] for key in KEPT_KEYS})
 
-    def _keep(self, work: ChosenFor, one: Candidate, made: Planned | str) -> None:
+    def _keep(self, work: ChosenFor, one: Candidate, made: Planned | float | str, *, draft: bool = False) -> None:
         if self.output is None:
             return
         content: dict[str, Any] = {"hardware": one.hardware.name}
         if isinstance(made, str):
             content["refused"] = made
+        elif isinstance(made, float):
+            content["cycles"] = made
         else:
             content |= {key: getattr(made, key) for key in KEPT_KEYS}
             content["nodes"] = [node.to_dict() for node in made.nodes]
-        write_atomically(self._file(work, one), sealed(content))
+        write_atomically(self._file(work, one, draft=draft), sealed(content))
 
-    def _file(self, work: ChosenFor, one: Candidate) -> Path:
+    def _file(self, work: ChosenFor, one: Candidate, *, draft: bool) -> Path:
         assert self.output is not None
-        return self.output / KEPT / f"{digest_of([PLANS, work.key, one.hardware.as_data()])}.json"
+        kind = ["draft"] if draft else []
+        return self.output / KEPT / f"{digest_of([PLANS, work.key, one.hardware.as_data(), *kind])}.json"
 
     def _write(self, choice: Choice) -> None:
         if self.output is None:
@@ -514,6 +580,7 @@ class _Clock:
         self._end = monotonic() + self.seconds - min(WRITING_SECONDS, WRITING * self.seconds)
         self._begun: dict[str, float] = {}
         self._plans: list[float] = []
+        self._drafts: list[float] = []
         self._slower = 1.0
         self._told = 0.0
         self._step: Callable[..., None] = lambda _: None
@@ -542,16 +609,25 @@ class _Clock:
 
     @property
     def under_way(self) -> int:
-        """Plans that were begun and have not ended."""
+        """Drafts and plans that were begun and have not ended."""
         return len(self._begun)
 
     def begins(self, name: str) -> None:
-        """A plan is begun."""
+        """A draft, or a plan, is begun."""
         self._begun[name] = monotonic()
 
-    def ended(self, name: str) -> None:
+    def ended(self, name: str, *, draft: bool) -> None:
         """It has ended."""
-        self._plans.append(monotonic() - self._begun.pop(name))
+        (self._drafts if draft else self._plans).append(monotonic() - self._begun.pop(name))
+
+    def dropped(self, name: str) -> None:
+        """It has not ended, and will not."""
+        self._begun.pop(name)
+
+    @property
+    def of_a_draft(self) -> float:
+        """Seconds of a draft: what the longest of the last few took."""
+        return max(self._drafts[-4:], default=0.0)
 
     @property
     def of_a_plan(self) -> float:
@@ -580,6 +656,11 @@ class _Clock:
         finally:
             timer.cancel()
             self._tell()
+
+
+def worked_out(work: ChosenFor, one: Candidate, draft: bool) -> Planned | float | str:
+    """The cycles of a draft, or the plan, of a network or of layers on a candidate; or why it does not run it."""
+    return work.drafted_on(one) if draft else planned_on(work, one)
 
 
 def planned_on(work: ChosenFor, one: Candidate) -> Planned | str:

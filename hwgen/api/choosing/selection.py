@@ -1,9 +1,10 @@
-"""What is planned next, and what is the best of what is planned.
+"""What is drafted and planned next, and what is the best of what is planned.
 
-A bound of each candidate's cycles is known. What a plan takes more is taken for a product of factors, one for each
-place along each axis of the space; the plans so far say how large they are, and how surely (a linear regression of
-logarithms with a prior). So the fewest LUTs, or the most images a second, are looked for among candidates that may
-well do, and the search ends where there is none.
+A bound of each candidate's cycles is known. What a draft takes more is taken for a product of factors, one for each
+place along each axis of the space; the drafts so far say how large they are, and how surely (a linear regression of
+logarithms with a prior). What a plan takes of its draft is guessed in the same way. So the fewest LUTs, or the most
+images a second, are looked for among candidates that may well do: of these the most promising is drafted, or planned
+if it has been drafted, and the search ends where there is none.
 
 A plan only estimates waits at the banks of the shared memory. What a run in the RTL takes beyond the plan is guessed
 in the same way from the runs so far; what is the best is run until the best has been run. What has been run is given
@@ -24,11 +25,12 @@ from hwgen.lower.network.forecast import NodeForecast
 __all__ = ["Budget", "Planned", "Selection"]
 
 FIRST_GUESS = 1.2
-"""What a plan is guessed to take of the bound before there is any."""
-SPREAD = 0.12
-"""The part by which a place along an axis is guessed to matter: the standard deviation of its factor's logarithm."""
-NOISE = 0.02
-"""The part by which plans are guessed to miss such a product."""
+"""What a draft is guessed to take of the bound before there is any."""
+SPREAD, SPREAD_OF_PLANS = 0.12, 0.02
+"""The parts by which a place along an axis is guessed to matter, to a draft and to what a plan takes of it: standard
+deviations of the logarithm of its factor."""
+NOISE, NOISE_OF_PLANS = 0.02, 0.03
+"""The parts by which drafts, and plans, are guessed to miss such a product."""
 HOPE, WAITS_HOPE = 2.0, 1.0
 """The standard deviations by which a plan, and waits, are hoped to be less than they are guessed to be."""
 WAITS, WAITS_OF_A_BANK = 0.005, 0.04
@@ -123,17 +125,23 @@ class Planned:
 class _Factors:
     """A product of factors, one for each place along each axis, that is learnt from examples."""
 
-    def __init__(self, places: NDArray[np.float64], first: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        places: NDArray[np.float64],
+        first: NDArray[np.float64] | float = 0.0,
+        spread: float = SPREAD,
+        noise: float = NOISE,
+    ) -> None:
         """``first`` : the logarithm of the product that is guessed for each candidate before there is an example."""
-        self._places, self._first = places, first
-        self._precision = np.eye(places.shape[1]) / SPREAD**2
+        self._places, self._first, self._noise = places, np.full(len(places), first), noise
+        self._precision = np.eye(places.shape[1]) / spread**2
         self._seen = np.zeros(places.shape[1])
 
     def learn(self, number: int, factor: float) -> None:
         """Take in an example."""
         place = self._places[number]
-        self._precision += np.outer(place, place) / NOISE**2
-        self._seen += place * (log(factor) - self._first[number]) / NOISE**2
+        self._precision += np.outer(place, place) / self._noise**2
+        self._seen += place * (log(factor) - self._first[number]) / self._noise**2
 
     def guess(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Logarithms of the products of all candidates, and their standard deviations."""
@@ -143,11 +151,12 @@ class _Factors:
 
 
 class Selection:
-    """The candidates of a choice, and those that are planned or under way.
+    """The candidates of a choice, and those that are drafted, planned or under way.
 
     Members
     -------
     planned : plans so far.
+    drafts : cycles by the drafts so far, by name.
     refused : the candidates that do not run the network, by name, and why.
     """
 
@@ -157,16 +166,18 @@ class Selection:
         budget: Budget,
         *,
         runs: bool = True,
+        drafts: bool = False,
         near: Callable[[Candidate], Iterable[Candidate]] = lambda one: (),
     ) -> None:
         """``runs`` : what is the best will be run, and so is the best of what may be hoped; else of guesses.
 
-        ``near`` : gives what is like a candidate. Where none is hoped to be better than the best, what is like that
-        one is taken in.
+        ``drafts`` : there are drafts; else what has no plan is guessed from the plans. ``near`` : gives what is like
+        a candidate. Where none is hoped to be better than the best, what is like that one is taken in.
         """
-        self._budget, self._runs, self._near = budget, runs, near
+        self._budget, self._runs, self._near, self._has_drafts = budget, runs, near, drafts
         self._looked_around: set[str] = set()
         self.planned: list[Planned] = []
+        self.drafts: dict[str, float] = {}
         self.refused: dict[str, str] = {}
         self._candidates: list[Candidate] = []
         self._numbers: dict[str, int] = {}
@@ -184,11 +195,15 @@ class Selection:
         self._sizes = np.array([one.size for one in self._candidates])
         self._bounds = np.array([self._budget.rate(one, one.bound) for one in self._candidates])
         waits = [WAITS + WAITS_OF_A_BANK * _hwcs_a_bank(one) for one in self._candidates]
-        self._plans = _Factors(self._places, np.full(len(waits), log(FIRST_GUESS)))
+        self._rough = _Factors(self._places, log(FIRST_GUESS))
+        self._plans = _Factors(self._places, 0.0, SPREAD_OF_PLANS, NOISE_OF_PLANS)
         self._waits = _Factors(self._places, np.array(waits))
-        self._energies = _Factors(self._places, np.zeros(len(waits)))
+        self._energies = _Factors(self._places)
+        self._drafted = np.full(len(waits), np.nan)
         for name in self.refused:
-            self._plans.learn(self._numbers[name], FAILED)
+            self._rough.learn(self._numbers[name], FAILED)
+        for name, cycles in self.drafts.items():
+            self._learn_draft(self._numbers[name], cycles)
         for one in self.planned:
             self._learn(one)
 
@@ -196,21 +211,41 @@ class Selection:
         """How many candidates there are."""
         return len(self._candidates)
 
-    def add(self, candidate: Candidate, found: Planned | str) -> None:
-        """Take in a plan, with its run if there was one, or why there is no plan."""
+    def draft(self, candidate: Candidate, found: float | str) -> None:
+        """Take in the cycles of a draft, or why there is none: the candidate may be planned now, or never is."""
         number = self._numbers[candidate.hardware.name]
         if isinstance(found, str):
-            self.refused[candidate.hardware.name] = found
-            self._plans.learn(number, FAILED)
+            self._refuse(number, found)
+            return
+        self.drafts[candidate.hardware.name] = found
+        self._learn_draft(number, found)
+        self._left[number] = True
+
+    def add(self, candidate: Candidate, found: Planned | str) -> None:
+        """Take in a plan, with its run if there was one, or why there is no plan."""
+        if isinstance(found, str):
+            self._refuse(self._numbers[candidate.hardware.name], found)
             return
         self.planned.append(found)
         self._learn(found)
         self._expect()
 
+    def _refuse(self, number: int, why: str) -> None:
+        self.refused[self._candidates[number].hardware.name] = why
+        self._rough.learn(number, FAILED)
+
+    def _learn_draft(self, number: int, cycles: float) -> None:
+        self._drafted[number] = log(cycles / self._candidates[number].bound)
+        self._rough.learn(number, cycles / self._candidates[number].bound)
+
     def _learn(self, found: Planned) -> None:
         """Take in the factors of a plan, and of its run if there was one."""
-        number = self._numbers[found.candidate.hardware.name]
-        self._plans.learn(number, found.cycles / found.candidate.bound)
+        name = found.candidate.hardware.name
+        number = self._numbers[name]
+        if name in self.drafts:
+            self._plans.learn(number, found.cycles / self.drafts[name])
+        else:
+            self._rough.learn(number, found.cycles / found.candidate.bound)
         if self._budget.energy is not None:
             self._energies.learn(number, found.energy / self.planned[0].energy)
         if found.measured is not None:
@@ -287,23 +322,43 @@ class Selection:
             return int((self._left & (self._bounds > self._rate(best))).sum())
         return int((self._left & (self._sizes < _size(best)) & (self._bounds >= fps)).sum())
 
-    def next(self) -> Candidate | None:
-        """The candidate to plan next, which is left no more; None: none is hoped to be better."""
-        while (number := self._promising()) is None:
+    def next(self, *, drafts: bool = True) -> Candidate | None:
+        """The candidate to draft or to plan next, which is left no more; None: none is hoped to be better.
+
+        ``drafts`` : it may be one without a draft. What is to be done with it says `is_drafted`.
+        """
+        while (number := self._promising(drafts)) is None:
             best = self.best or self.nearest
-            if best is None or best.candidate.hardware.name in self._looked_around:
+            if not drafts or best is None or best.candidate.hardware.name in self._looked_around:
                 return None
             self._looked_around.add(best.candidate.hardware.name)
             self.extend(self._near(best.candidate))
         self._left[number] = False
         return self._candidates[number]
 
-    def _promising(self) -> int | None:
+    def is_drafted(self, candidate: Candidate) -> bool:
+        """Whether it is planned next, without a draft or after it."""
+        return not self._has_drafts or candidate.hardware.name in self.drafts
+
+    def _promising(self, drafts: bool) -> int | None:
         """The number of the candidate that is hoped to be the best; None: none is hoped to be better."""
-        plans, deviation = self._plans.guess()
-        hoped = np.maximum(0.0, plans - HOPE * deviation) + self._guessed_waits()[self._runs]
-        guess = np.where(self._left & self._may_save(), self._bounds * np.exp(-hoped), 0.0)
+        hoped = self._hoped() + self._guessed_waits()[self._runs]
+        left = self._left & self._may_save()
+        if self._has_drafts and not drafts:
+            left &= ~np.isnan(self._drafted)
+        guess = np.where(left, self._bounds * np.exp(-hoped), 0.0)
         return self._fastest(guess) if self._budget.fps is None else self._smallest(guess, self._budget.fps)
+
+    def _hoped(self) -> NDArray[np.float64]:
+        """What plans are hoped to take of the bound, as logarithms."""
+        rough, deviation = self._rough.guess()
+        if self._has_drafts:
+            known = ~np.isnan(self._drafted)
+            of_drafts, variance = self._plans.guess()
+            rough = np.where(known, self._drafted, rough) + of_drafts
+            deviation = np.hypot(np.where(known, 0.0, deviation), variance)
+        found: NDArray[np.float64] = np.maximum(0.0, rough - HOPE * deviation)
+        return found
 
     def put_back(self, candidate: Candidate) -> None:
         """A candidate of `next` that is not planned after all."""

@@ -2,8 +2,10 @@
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from os import PathLike, fspath
 from pathlib import Path
 from shlex import quote
@@ -24,14 +26,17 @@ from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import View
+from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.lower.network.cluster_plan import ClusterPlan
+from hwgen.lower.network.draft import draft_on
 from hwgen.lower.network.forecast import NodeForecast, forecast_of, forecast_of_layers
 from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.placement import placement, plan_on, possible_placement
 from hwgen.model.cycle_bound import cycle_bound
 from hwgen.readers.integers.reader import read_quantised
 from hwgen.readers.onnx.reader import is_quantised
+from hwgen.search.cluster.least_cycles import search_few
 from hwgen.search.hwc.balanced import ANY_TRAFFIC
 from hwgen.search.layer_forms import forms_of
 from hwgen.search.objectives.of_cluster import CYCLES
@@ -83,6 +88,10 @@ class ChosenFor(ABC):
     @abstractmethod
     def planned_on(self, one: Candidate) -> Planned | str:
         """The plan on a candidate; or why that does not run it."""
+
+    @abstractmethod
+    def drafted_on(self, one: Candidate) -> float | str:
+        """About the cycles of the plan on a cluster, in far less time; or why that does not run it."""
 
     @abstractmethod
     def run_on(self, hardware: Hardware) -> int:
@@ -139,13 +148,11 @@ class QuantisedModel(ChosenFor):
             plan = plan_on(graph, hardware, resident=hardware.cluster is not None)
         except InputError as error:
             return str(error)
-        place, possible = placement(graph, plan, hardware), possible_placement(graph).here
+        place = placement(graph, plan, hardware)
         host = [node for node in place.host(graph) if not isinstance(node, View)]
-        if hardware.cluster is None:
-            possible &= {node.name for node in weighted(graph)}
-        missing = sorted(possible - place.here)
-        if missing:
-            return f"{missing[0]}: {plan.refused.get(missing[0], 'the host runs it')}"
+        missing = self._missing(one, place.here, plan.refused)
+        if missing is not None:
+            return missing
         if isinstance(plan, ClusterPlan):
             each = [forecast_of(plan, stretch) for stretch in plan.stretches]
         else:
@@ -155,6 +162,23 @@ class QuantisedModel(ChosenFor):
             sum(part.energy for part in each), len(host),
             tuple(node for part in each for node in part.nodes),
         )  # fmt: skip
+
+    def drafted_on(self, one: Candidate) -> float | str:
+        """About the cycles of `planned_on`, on a cluster."""
+        try:
+            draft = draft_on(_graph(self.file), one.hardware)
+        except InputError as error:
+            return str(error)
+        return self._missing(one, draft.here, draft.refused) or draft.cycles
+
+    def _missing(self, one: Candidate, here: Collection[str], refused: Mapping[str, str]) -> str | None:
+        """The first node that it does not run and could by its kind, and why; None: it runs all."""
+        graph = _graph(self.file)
+        possible = possible_placement(graph).here
+        if one.hardware.cluster is None:
+            possible &= {node.name for node in weighted(graph)}
+        missing = sorted(possible - set(here))
+        return f"{missing[0]}: {refused.get(missing[0], 'the host runs it')}" if missing else None
 
     def run_on(self, hardware: Hardware) -> int:
         """The run of ``hwgen run``, on a cluster with ``--resident``."""
@@ -225,6 +249,19 @@ class Layers(ChosenFor):
             one, round(sum(node.cycles for node in nodes)), sum(node.bytes for node in nodes),
             sum(node.energy for node in nodes), 0, tuple(nodes),
         )  # fmt: skip
+
+    def drafted_on(self, one: Candidate) -> float | str:
+        """About the cycles of `planned_on`, on a cluster: by the least of a few estimates, or by a plan."""
+        shapes = Counter(layer.of_network.model_copy(update={"name": "layer"}) for layer in self.layers)
+        estimate = partial(estimated_cycles, hardware=one.hardware, ordered=False)
+        try:
+            return sum(
+                number * estimate(search_few(layer, one.hardware, estimate=estimate))
+                for layer, number in shapes.items()
+            )
+        except InputError:
+            made = self.planned_on(one)
+            return made if isinstance(made, str) else float(made.cycles)
 
     def run_on(self, hardware: Hardware) -> int:
         """The run of ``hwgen cosim SET``."""

@@ -104,12 +104,12 @@ def choose(
     """Choose the cluster for a network or layers: the smallest that makes --fps images a second, or the fastest.
 
     Clusters of 1 to 4 HWCs with 16 to 256 lanes each, with shared memories of 32 to 512 KiB and vector units of all
-    sizes: those are planned that are hoped to be the best, until no other one is, and what is the best by its plan is
-    run in the RTL, on random inputs, until that has been run, or --minutes are over. Where no cluster fits, HWCs
-    alone are. Layers of a set are scheduled one by one, as `hwgen schedule SET --hardware` does: each from the DRAM
-    and back. Area and clock, of an ECP5, are
-    estimates; with --liberty the area is that of cells, and what is chosen is mapped to them. The exit status is 1
-    where nothing reaches --fps, and where what is chosen does not do, synthesised or mapped, what is asked.
+    sizes: those that are hoped to be the best are drafted, then planned, until no other one is hoped to be. What is
+    the best by its plan is run in the RTL, on random inputs, until that has been run, or --minutes are over. Where no
+    cluster fits, HWCs alone are planned. Layers of a set are scheduled one by one, as `hwgen schedule SET --hardware`
+    does: each from the DRAM and back. Area and clock, of an ECP5, are estimates; with --liberty the area is that of
+    cells, and what is chosen is mapped to them. The exit status is 1 where nothing reaches --fps, and where what is
+    chosen does not do, synthesised or mapped, what is asked.
     """
     budget = budget_of(fps=fps, mhz=mhz, luts=luts, dsps=dsps, brams=brams, energy=energy, mm2=mm2, board=clock_of)
     found = ChooseRequest(

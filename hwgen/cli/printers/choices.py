@@ -43,7 +43,7 @@ def print_choice(found: Choice) -> None:
         wide=wide,
     )
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
-    typer.echo(f"{found.planned} of {found.candidates:,} {found.kind} planned, {found.refused} refused{more}")
+    typer.echo(f"{found.effort}, {found.refused} refused{more}")
     if found.stopped:
         typer.echo(f"Left undone: {found.stopped}")
     typer.echo(found.summary())

@@ -77,4 +77,4 @@ def _work(found: Scheduled, hardware: Hardware, node: Node, maps: KeptMaps, at: 
         for name, kept in zip((*node.inputs, node.output), places, strict=True)
     )
     program = compile_vector(node, inputs, output, found.machine, room=(0, maps.room(at)))
-    return program.times((hardware.cluster or Cluster()).dram).total
+    return round(program.times((hardware.cluster or Cluster()).dram).total)
