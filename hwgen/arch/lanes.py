@@ -34,6 +34,7 @@ __all__ = [
     "scaling",
     "spreads",
     "tree_levels",
+    "vector_bytes",
     "vectors_apart",
 ]
 
@@ -58,6 +59,11 @@ def datapath(lanes: Lanes, operand_bits: int) -> Lanes:
     ``lanes`` : those for operands of ``operand_bits``. Only with lanes along c do the two differ.
     """
     return lanes.doubled() if operand_bits == WIDE and lanes.lie_along_c else lanes
+
+
+def vector_bytes(lanes: Lanes) -> dict[ArrayName, int]:
+    """Bytes of a vector of I, of W, and of the sums that are added to, with operands of 8 bits."""
+    return {"I": lanes.c * lanes.y * lanes.x, "W": lanes.m * lanes.c, "O": SUM_BYTES * lanes.sums}
 
 
 def memory_units(lanes: Lanes, operand_bits: int = 8, ports: Ports = NARROW_PORTS) -> tuple[int, int, int]:

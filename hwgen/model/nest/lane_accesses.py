@@ -10,8 +10,7 @@ from math import prod
 
 import numpy as np
 
-from hwgen.arch.bus import SUM_BYTES
-from hwgen.arch.lanes import register_depths
+from hwgen.arch.lanes import register_depths, vector_bytes
 from hwgen.ir.counts import Access, Direction
 from hwgen.ir.layer import IMAGE, REDUCTION_DIMS, Dim
 from hwgen.ir.level import LOCAL
@@ -68,7 +67,7 @@ class LaneLevel:
         outputs, rows = nest.ranges("m", depth), nest.ranges("y", depth)
         each = times * prod(len(nest.ranges(dim, depth)) for dim in (IMAGE, *others))
         each *= vector_columns(nest) if array == "I" else len(nest.ranges("x", depth))
-        size = {"I": lanes.c * lanes.y * lanes.x, "W": lanes.m * lanes.c, "O": SUM_BYTES * lanes.sums}[array]
+        size = vector_bytes(lanes)[array]
         of_m, of_y = np.ones(len(outputs), np.int64), np.ones(len(rows), np.int64)
         return Flow(outputs, rows, of_m, of_y, each, of_m, each, size)
 

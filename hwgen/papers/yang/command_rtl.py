@@ -9,10 +9,11 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
 from hwgen.api.arguments import claim_folder, size_text
 from hwgen.arch.bus import SUM_BYTES
+from hwgen.arch.lanes import vector_bytes
 from hwgen.cli.console import note, printable, progress
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.lanes import LANE_DIMS
 from hwgen.ir.level import DRAM, LOCAL, TCDM, level_named
 from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
@@ -107,7 +108,7 @@ def is_nested(schedule: Schedule, measured: Counts, hardware: Hardware) -> bool 
         MemoryLevel(name=TCDM.name, bytes=cluster.tcdm),
         MemoryLevel(name=LOCAL.name, bytes=hardware.buffers),
     ]
-    nest, vectors = _of_one(schedule), _vectors(hardware.shape)
+    nest, vectors = _of_one(schedule), vector_bytes(hardware.shape)
     if schedule.lane_registers:
         levels.append(MemoryLevel(name=LANES, bytes=vectors))
         nest = _with_lanes(nest)
@@ -128,11 +129,6 @@ def _of_one(schedule: Schedule) -> Schedule:
     """The nest of a cluster with one HWC, on which no loop is spread."""
     nest = (replace(item, over=None) if isinstance(item, Loop) else item for item in schedule.nest)
     return schedule.model_copy(update={"nest": tuple(nest)})
-
-
-def _vectors(lanes: Lanes) -> dict[ArrayName, int]:
-    """Bytes of a vector of each operand."""
-    return {"I": lanes.c * lanes.y * lanes.x, "W": lanes.m * lanes.c, "O": SUM_BYTES * lanes.sums}
 
 
 def _with_lanes(schedule: Schedule) -> Schedule:
