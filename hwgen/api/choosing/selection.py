@@ -1,10 +1,10 @@
 """What is drafted and planned next, and what is the best of what is planned.
 
-A bound of each candidate's cycles is known. What a draft takes more is taken for a product of factors, one for each
-place along each axis of the space; the drafts so far say how large they are, and how surely (a linear regression of
-logarithms with a prior). What a plan takes of its draft is guessed in the same way. So the fewest LUTs, or the most
-images a second, are looked for among candidates that may well do: of these the most promising is drafted, or planned
-if it has been drafted, and the search ends where there is none.
+A bound of each candidate's cycles is known, and a guess. What a draft takes of the guess is taken for a product of
+factors, one for each place along each axis of the space; the drafts so far say how large they are, and how surely (a
+linear regression of logarithms with a prior). What a plan takes of its draft is guessed in the same way. So the
+fewest LUTs, or the most images a second, are looked for among candidates that may well do: of these the most
+promising is drafted, or planned if it has been drafted, and the search ends where there is none.
 
 A plan only estimates waits at the banks of the shared memory. What a run in the RTL takes beyond the plan is guessed
 in the same way from the runs so far; what is the best is run until the best has been run. What has been run is given
@@ -25,8 +25,8 @@ from hwgen.lower.network.forecast import NodeForecast
 __all__ = ["Budget", "Planned", "Selection"]
 
 FIRST_GUESS = 1.2
-"""What a draft is guessed to take of the bound before there is any."""
-SPREAD, SPREAD_OF_PLANS = 0.12, 0.02
+"""What a draft is guessed to take of the bound before there is any, where nothing else is guessed."""
+SPREAD, SPREAD_OF_PLANS = 0.1, 0.02
 """The parts by which a place along an axis is guessed to matter, to a draft and to what a plan takes of it: standard
 deviations of the logarithm of its factor."""
 NOISE, NOISE_OF_PLANS = 0.02, 0.03
@@ -195,7 +195,8 @@ class Selection:
         self._sizes = np.array([one.size for one in self._candidates])
         self._bounds = np.array([self._budget.rate(one, one.bound) for one in self._candidates])
         waits = [WAITS + WAITS_OF_A_BANK * _hwcs_a_bank(one) for one in self._candidates]
-        self._rough = _Factors(self._places, log(FIRST_GUESS))
+        guesses = [log(FIRST_GUESS) if one.guess is None else log(one.guess / one.bound) for one in self._candidates]
+        self._rough = _Factors(self._places, np.array(guesses))
         self._plans = _Factors(self._places, 0.0, SPREAD_OF_PLANS, NOISE_OF_PLANS)
         self._waits = _Factors(self._places, np.array(waits))
         self._energies = _Factors(self._places)

@@ -52,6 +52,9 @@ class Bound(Protocol):
     def cycles(self, hardware: Hardware) -> int:
         """The bound on a cluster, or an HWC, with given lanes."""
 
+    def guess(self, hardware: Hardware) -> float:
+        """About what a plan takes, before there is any."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -64,6 +67,7 @@ class Candidate:
     bound : cycles of the network, or of all layers, at the least.
     place : its value along each axis of the space: candidates are alike that differ in few.
     mm2 : area in the cells of a library; None where it is for an ECP5.
+    guess : about the cycles of a plan; None: not known.
     """
 
     hardware: Hardware
@@ -71,6 +75,7 @@ class Candidate:
     bound: int
     place: tuple[Hashable, ...]
     mm2: float | None = None
+    guess: float | None = None
 
     @property
     def size(self) -> float:
@@ -177,7 +182,8 @@ class Space:
             if place.requantisers != REQUANTISERS:
                 keys |= {"name": f"{keys['name']}_scales{place.requantisers}", "requantisers": place.requantisers}
             hardware = read_hardware_data(keys, "candidate")
-            yield Candidate(hardware, estimated_area(hardware), self.bound.cycles(hardware), place)
+            area, bound = estimated_area(hardware), self.bound.cycles(hardware)
+            yield Candidate(hardware, area, bound, place, guess=self.bound.guess(hardware))
         except InputError:
             return
 

@@ -10,6 +10,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from shlex import quote
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hwgen.api.choosing.selection import Planned
 from hwgen.api.choosing.space import Bound, Candidate
 from hwgen.api.cluster_search import search_clusters
@@ -31,6 +34,7 @@ from hwgen.lower.network.bound import NetworkBound
 from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.draft import draft_on
 from hwgen.lower.network.forecast import NodeForecast, forecast_of, forecast_of_layers
+from hwgen.lower.network.guess import RooflineGuess
 from hwgen.lower.network.layers import weighted
 from hwgen.lower.network.placement import placement, plan_on, possible_placement
 from hwgen.model.cycle_bound import cycle_bound
@@ -293,16 +297,24 @@ class LayersBound:
     has_vector_nodes = False
 
     def __init__(self, layers: tuple[Layer, ...]) -> None:
-        self._layers = layers
-        self._known: dict[tuple[Lanes, Ports, int, int], int] = {}
+        self._layers, self._guess = layers, RooflineGuess(layers, stay=False)
+        self._known: dict[tuple[Lanes, Ports, int, int], NDArray[np.float64]] = {}
 
     def cycles(self, hardware: Hardware) -> int:
         """The bound on given lanes; of clusters of one DRAM, which is all that is not looked at."""
+        return round(float(self._each(hardware).sum()))
+
+    def guess(self, hardware: Hardware) -> float:
+        """About the cycles of their schedules, before there are any."""
+        return self._guess.cycles(hardware, self._each(hardware))
+
+    def _each(self, hardware: Hardware) -> NDArray[np.float64]:
+        """The bounds of the layers."""
         cluster = hardware.cluster
         around = (0, 0) if cluster is None else (cluster.hwcs, cluster.axi_bits)
         key = hardware.shape, hardware.ports, *around
         if key not in self._known:
-            self._known[key] = sum(_bound_of(layer, hardware) for layer in self._layers)
+            self._known[key] = np.array([_bound_of(layer, hardware) for layer in self._layers], float)
         return self._known[key]
 
 

@@ -2,15 +2,19 @@
 
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hwgen.arch.bus import beat_bytes
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.names import safe_name
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Concatenation, Movement, Node
 from hwgen.lower.network.cluster_plan import require_vector_node
+from hwgen.lower.network.guess import RooflineGuess
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.lower.network.tables import with_tables
 from hwgen.lower.vector.tasks import is_for_vector
@@ -39,6 +43,8 @@ class NetworkBound:
             except InputError:  # the host runs it
                 continue
             self._layers.append((layer, may_be_laid_out(graph, node)))
+        self._guess = RooflineGuess([layer for layer, _ in self._layers], stay=True)
+        self._busy: dict[tuple[object, ...], NDArray[np.float64]] = {}
         self.has_vector_nodes, self._computed = False, 0
         for other in graph.nodes:
             if is_for_vector(other):
@@ -59,18 +65,33 @@ class NetworkBound:
 
         On an HWC alone the weights come through its port.
         """
-        cluster = hardware.cluster or Cluster(hwcs=1)
-        lanes, ports = hardware.shape, hardware.ports
-        busy = sum(
-            bound_of_layer(
-                layer, lanes, ports.output_bytes, cluster.hwcs, laid_out=laid_out, window=hardware.column_window
-            )
-            for layer, laid_out in self._layers
-        )
+        busy = round(float(self._busy_with(hardware).sum()))
         weights = sum(layer.weight_elements for layer, _ in self._layers)
-        computed = self._computed // cluster.vector_elements if cluster.vector else 0
-        at_once = ports.weight_bytes if hardware.cluster is None else beat_bytes(cluster.axi_bits)
-        return max(busy, computed, -(-weights // at_once))
+        ports, cluster = hardware.ports, hardware.cluster
+        at_once = ports.weight_bytes if cluster is None else beat_bytes(cluster.axi_bits)
+        return max(busy, self._computes(hardware), -(-weights // at_once))
+
+    def guess(self, hardware: Hardware) -> float:
+        """About the cycles of a plan, before there is any."""
+        return self._guess.cycles(hardware, self._busy_with(hardware)) + self._computes(hardware)
+
+    def _computes(self, hardware: Hardware) -> int:
+        """Cycles of the vector unit at the least."""
+        cluster = hardware.cluster
+        return 0 if cluster is None or not cluster.vector else self._computed // cluster.vector_elements
+
+    def _busy_with(self, hardware: Hardware) -> NDArray[np.float64]:
+        """Cycles that each layer keeps HWCs busy at the least."""
+        lanes, output_bytes, window = hardware.shape, hardware.ports.output_bytes, hardware.column_window
+        hwcs = 1 if hardware.cluster is None else hardware.cluster.hwcs
+        key = lanes, output_bytes, hwcs, window
+        if key not in self._busy:
+            each = [
+                bound_of_layer(layer, lanes, output_bytes, hwcs, laid_out=laid_out, window=window)
+                for layer, laid_out in self._layers
+            ]
+            self._busy[key] = np.array(each, float)
+        return self._busy[key]
 
 
 def bound_of_layer(

@@ -109,7 +109,7 @@ def cluster_schedules(
                 refused[one.name] = result
             else:
                 found[one.name] = result.of_layer(one.layer)
-                if _is_late(result, one.beside, hardware):
+                if not few and _is_late(result, one.beside, hardware):
                     together.add(one, shape.laid_out, _rounded(one.beside))
                     continue
             progress()

@@ -130,6 +130,7 @@ class _Chooser:
         self._schedules, self._hardware, self._machine, self._other = schedules, hardware, machine, other
         self._word = next(iter(schedules.values())).ports.map_bytes
         self._needs: dict[tuple[str, bool, bool, bool], int | None] = {}
+        self._runs_in: dict[tuple[str, tuple[bool, ...], int], bool] = {}
 
     def candidates(self) -> list[tuple[int, str, list[Kept]]]:
         """Bytes that it saves at most, name, and how long it may stay, the longest time first."""
@@ -204,16 +205,19 @@ class _Chooser:
         return _or_none(size)
 
     def _vector_runs(self, trial: KeptMaps, at: int) -> bool:
-        node = self._nodes[at]
-        maps = []
-        for name in (*node.inputs, node.output):
-            kept = trial.there(self._order.roots[name], at)
-            maps.append(feature_map(self._graph, name, 0) if kept is None else kept.map)
-        room = (0, trial.room(at))
-        return (
-            _or_none(lambda: len(compile_vector(node, maps[:-1], maps[-1], self._machine, room=room).commands))
-            is not None
-        )
+        node, room = self._nodes[at], trial.room(at)
+        kept = [trial.there(self._order.roots[name], at) for name in (*node.inputs, node.output)]
+        key = node.name, tuple(one is not None for one in kept), room
+        if key not in self._runs_in:  # wherever its maps are, all of which begin with a block
+            *inputs, output = (
+                feature_map(self._graph, name, 0) if one is None else one.map
+                for name, one in zip((*node.inputs, node.output), kept, strict=True)
+            )
+            self._runs_in[key] = (
+                _or_none(lambda: len(compile_vector(node, inputs, output, self._machine, room=(0, room)).commands))
+                is not None
+            )
+        return self._runs_in[key]
 
 
 def feature_map(graph: Graph, name: str, base: int) -> FeatureMap:

@@ -29,7 +29,7 @@ from hwgen.search.cluster.descent import Arrived, Descent
 from hwgen.search.cluster.least_cycles import NEAR
 from hwgen.search.cluster.neighbours import Neighbours, Place
 from hwgen.search.cluster.outer_nest import OuterLoops
-from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
+from hwgen.search.cluster.promising_nests import Estimate, PromisingNests, without_waits
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_over_some
 from hwgen.search.core.settings import Slices
 from hwgen.search.core.space import Target
@@ -105,10 +105,11 @@ def search_few_with_kept_maps(
     found: Schedule,
     laid_out: bool = False,
 ) -> Schedule | None:
-    """The schedule of the least estimate of a few and ``found``; None if none of them runs.
+    """The schedule of the least estimate, without waits, of a few and ``found``; None if none of them runs.
 
     Parameters are those of `search_with_kept_maps`.
     """
+    estimate = without_waits(estimate)
     known = _estimated(layer, hardware, residence, estimate, laid_out, FEW_TILES, FEW)
     with suppress(InputError):
         known.append((estimate(found), found))

@@ -42,7 +42,7 @@ from hwgen.search.cluster.neighbours import Neighbours, Place
 from hwgen.search.cluster.optimal import ClusterResult, Judge
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
 from hwgen.search.cluster.outer_parts import tell
-from hwgen.search.cluster.promising_nests import Estimate, PromisingNests
+from hwgen.search.cluster.promising_nests import Estimate, PromisingNests, without_waits
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_over_some, utilisation
 from hwgen.search.core.space import Target
 from hwgen.search.layer_forms import forms_of, in_best_form
@@ -272,7 +272,7 @@ def search_least_cycles(
 
 
 def search_few(layer: Layer, hardware: Hardware, *, estimate: Estimate, laid_out: bool = False) -> Schedule:
-    """The schedule of the least estimate of a few, in far less time than `search_least_cycles` takes.
+    """The schedule of the least estimate, without waits, of a few; in far less time than `search_least_cycles` takes.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def search_few(layer: Layer, hardware: Hardware, *, estimate: Estimate, laid_out
 
     def search(one: Layer) -> _Candidate:
         require_room([one], hardware, Bits())
-        found = _Search(one, hardware, Bits()).candidates(estimate, FEW, FEW)
+        found = _Search(one, hardware, Bits()).candidates(without_waits(estimate), FEW, FEW)
         if not found:
             raise InputError(f"{layer.name}: expected one of a few schedules to fit; none does")
         return min(found, key=lambda candidate: candidate.estimate)

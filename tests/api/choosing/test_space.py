@@ -8,7 +8,7 @@ import pytest
 from hwgen.api.choosing import space
 from hwgen.api.choosing.space import Candidate, Place, Space
 
-BOUND = SimpleNamespace(has_vector_nodes=True, cycles=lambda hardware: 1000)
+BOUND = SimpleNamespace(has_vector_nodes=True, cycles=lambda hardware: 1000, guess=lambda hardware: 2000.0)
 PLACE = Place((8, 8), 2, 1 << 16, 8, 2, (256, 256, 1024), (32, 32, 32), 64, False, 4)
 
 
