@@ -2,7 +2,7 @@
 
 import typer
 
-from hwgen.api.running import NetworkRun
+from hwgen.api.network_runs import NetworkRun
 from hwgen.cli.console import print_cycles_note, print_table, printable
 from hwgen.cli.printers.cosimulations import print_failures
 from hwgen.cli.printers.forecasts import tell_beside
