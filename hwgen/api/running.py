@@ -152,23 +152,23 @@ def run_request(
     memory: str | int | None,
     macs: int | None,
     dram: HardwareLike | None,
+    until: str | None,
 ) -> RunRequest | DepthFirstRunRequest:
     """The request of a run, of which some options are for layers and others for depth-first stacks; see `run`."""
     if not depth_first:
-        refuse({"--memory": memory, "--macs": macs, "--dram": dram}, "expected with --depth-first")
+        pipelines = {"--memory": memory, "--macs": macs, "--dram": dram, "--until": until}
+        refuse(pipelines, "expected with --depth-first")
         return RunRequest(
             model=model, hardware=hardware, given=given, mean=mean, std=std, seed=seed, output=output,
             simulator=simulator, jobs=jobs, resident=resident, clusters=clusters,
         )  # fmt: skip
-    refuse(
-        {"--hardware": hardware, "--resident": resident, "--clusters": clusters},
-        "not with --depth-first, whose pipelines --memory, --macs and --dram choose",
-    )
+    refuse({"--clusters": clusters}, "not with --depth-first, whose rest runs on one")
     if macs is not None and not 1 <= macs <= MOST_MACS:
         raise InputError(f"--macs: expected 1 to {MOST_MACS}, got {macs}")
     return DepthFirstRunRequest(
-        model=model, given=given, mean=mean, std=std, seed=seed, output=output, simulator=simulator, jobs=jobs,
-        memory=None if memory is None else memory_size(str(memory)), macs=macs, dram=dram,
+        model=Path(model), given=given, mean=mean, std=std, seed=seed, output=output, simulator=simulator, jobs=jobs,
+        memory=None if memory is None else memory_size(str(memory)), macs=macs, dram=dram, hardware=hardware,
+        resident=resident, until=until,
     )  # fmt: skip
 
 
@@ -192,6 +192,7 @@ def run(
 def run(
     model: str | PathLike[str] | Network,
     inputs: Inputs | None,
+    hardware: HardwareLike | None = None,
     *,
     output: str | PathLike[str] | None = None,
     mean: str | None = None,
@@ -199,10 +200,12 @@ def run(
     seed: int | None = None,
     simulator: Simulator = "verilator",
     jobs: int = 1,
+    resident: bool = False,
     depth_first: Literal[True],
     memory: str | int | None = None,
     macs: int | None = None,
     dram: HardwareLike | None = None,
+    until: str | None = None,
 ) -> DepthFirstRun: ...
 def run(
     model: str | PathLike[str] | Network,
@@ -221,6 +224,7 @@ def run(
     memory: str | int | None = None,
     macs: int | None = None,
     dram: HardwareLike | None = None,
+    until: str | None = None,
 ) -> NetworkRun | DepthFirstRun:
     """Run a quantised network: its layers with weights in the simulated hardware, the others on the host.
 
@@ -238,14 +242,18 @@ def run(
     simulator, jobs : as in `cosim`.
     resident : on a cluster: maps that fit stay in the TCDM from node to node.
     clusters : number of clusters, 2 to 16, that share a DRAM: each runs an image of its own at the same time.
-    depth_first : the nodes that the network begins with run as stacks on pipelines of line buffers, not on hardware
-        that is given, and the host runs the rest; ``output`` has the outputs alone.
+    depth_first : nodes that the network begins with run as stacks on pipelines of line buffers; what follows runs on
+        the cluster that is given as ``hardware``, else on the host. With a cluster as much is depth-first as both
+        together take the fewest cycles with.
     memory : depth-first, bytes on chip at most, such as ``"16KiB"``; None: what the least traffic needs.
     macs : depth-first, multipliers of each pipeline.
-    dram : depth-first, the cluster whose DRAM the pipelines are on; None: the built-in one for networks.
+    dram : depth-first, the cluster whose DRAM the pipelines are on; None: the one that is given, or the built-in one
+        for networks.
+    until : depth-first, the name of the last node that runs so.
     """
     return run_request(
         model.given if isinstance(model, Network) else model, inputs, hardware, mean=mean, std=std, seed=seed,
         output=None if output is None else Path(output), simulator=simulator, jobs=jobs, resident=resident,
         clusters=clusters, depth_first=depth_first, memory=memory, macs=macs, dram=dram,
+        until=until,
     ).answer()  # fmt: skip

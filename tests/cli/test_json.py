@@ -138,6 +138,7 @@ predict levels --hierarchy hierarchy.yaml --fills
 predict depth_first.yaml
 predict depth_first.yaml --macs 8 --dram cluster.yaml
 predict quantised.onnx --depth-first --macs 8
+predict quantised.onnx --depth-first --macs 8 --hardware cluster_16_vector
 calibrate cluster.yaml --tiles 10
 fuzz --cases 1 --what files -o out
 depth-first network.yaml
@@ -170,6 +171,7 @@ cosim two_levels --hardware cluster.yaml --clusters 2
 cosim depth_first.yaml --macs 8 --sim icarus
 run quantised.onnx --hardware fixed.yaml --seed 1 --sim icarus -o out
 run quantised.tflite --depth-first --seed 1 --sim icarus -o out
+run quantised.onnx --depth-first --hardware cluster_16_vector --seed 1 -o out
 regress table.yaml --buffer 512 --shared -o out
 regress-clusters two_levels --hardware cluster.yaml -o out
 regress-stacks --small -o out

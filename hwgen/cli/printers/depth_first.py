@@ -6,6 +6,7 @@ from hwgen.api.depth_first_runs import DepthFirstRun
 from hwgen.cli.pipelines import print_host
 from hwgen.cli.printers.cosimulations import print_stacks
 from hwgen.cli.printers.quantised import print_beside
+from hwgen.cli.printers.runs import print_on_hardware
 
 __all__ = ["print_depth_first_run"]
 
@@ -23,5 +24,8 @@ def print_depth_first_run(done: DepthFirstRun) -> None:
         f"{len(done.planned.beginning.nodes)} nodes in {len(done.planned.solution.stacks)} stacks: {measured:,} "
         f"cycles ({predicted:,} predicted), MAC utilisation {done.utilisation:.3f}, {done.bytes:,} bytes"
     )
+    if done.rest is not None:
+        print_on_hardware(done.rest)
+        typer.echo(f"Stacks, then {done.rest.place.hardware}: {done.cycles:,} cycles")
     print_host(done.planned.host)
     print_beside(done.beside, done.strayed)

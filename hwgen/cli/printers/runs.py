@@ -10,11 +10,29 @@ from hwgen.cli.printers.quantised import print_beside
 from hwgen.ir.network.kinds import View
 from hwgen.lower.network.cluster_plan import ClusterPlan
 
-__all__ = ["print_run"]
+__all__ = ["print_on_hardware", "print_run"]
 
 
 def print_run(done: NetworkRun) -> None:
     """Print layers, programs, and what was compared."""
+    print_on_hardware(done)
+    labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
+    for name, share in done.zeros.items():
+        typer.echo(f"{labels[name]} {name}: {share:.0%} of its multiplications are not the model's own")
+    for name in (name for name in done.host if name in labels):
+        reason = done.place.reasons.get(name)
+        typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
+    print_beside(done.beside, done.strayed)
+    wrong = [one for one in done.ran if not one.passed]
+    if wrong:
+        names = printable(", ".join(dict.fromkeys(one.node.name for one in wrong)))
+        typer.echo(
+            f"FAILED: {len(wrong)} of {len(done.ran)} layers are not as they have to be in the hardware: {names}"
+        )
+
+
+def print_on_hardware(done: NetworkRun) -> None:
+    """Print layers and programs."""
     levels = [level for level in ("dram", "tcdm") if level in done.ran[0].result.predicted.levels()]
     rows: list[list[object]] = [
         [
@@ -52,19 +70,6 @@ def print_run(done: NetworkRun) -> None:
         f"{len(done.plan.layers)} layers, {share:.2%} of all MACs: {done.cycles:,} cycles "
         f"({done.both_cycles[0]:,} predicted), MAC utilisation {done.utilisation:.3f}"
     )
-    labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
-    for name, share in done.zeros.items():
-        typer.echo(f"{labels[name]} {name}: {share:.0%} of its multiplications are not the model's own")
-    for name in (name for name in done.host if name in labels):
-        reason = done.place.reasons.get(name)
-        typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
-    print_beside(done.beside, done.strayed)
-    wrong = [one for one in done.ran if not one.passed]
-    if wrong:
-        names = printable(", ".join(dict.fromkeys(one.node.name for one in wrong)))
-        typer.echo(
-            f"FAILED: {len(wrong)} of {len(done.ran)} layers are not as they have to be in the hardware: {names}"
-        )
 
 
 def _print_programs(done: NetworkRun) -> None:

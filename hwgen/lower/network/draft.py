@@ -12,6 +12,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Node
 from hwgen.lower.network.cluster_plan import Scheduled, scheduled
 from hwgen.lower.network.followed import left_after
+from hwgen.lower.network.kept_schedules import KeptSchedules
 from hwgen.lower.network.resident import KeptMaps, feature_map
 from hwgen.lower.vector.program import compile_vector
 
@@ -34,9 +35,12 @@ class Draft:
     refused: dict[str, str]
 
 
-def draft_on(graph: Graph, hardware: Hardware) -> Draft:
-    """The draft of a network whose maps stay in the TCDM where they fit; raises `InputError` as `plan_cluster`."""
-    found = scheduled(graph, hardware, resident=True, few=True)
+def draft_on(graph: Graph, hardware: Hardware, *, resident: bool = True) -> Draft:
+    """The draft of a network; raises `InputError` as `plan_cluster` does.
+
+    ``resident`` : maps stay in the TCDM where they fit.
+    """
+    found = scheduled(graph, hardware, resident=resident, few=True)
     names = [*found.schedules, *found.tables]
     here = frozenset(one for name in names for one in found.stands_for.get(name, (name,)))
     stretches = zip(found.order.stretches, found.kept, strict=True)
@@ -45,8 +49,8 @@ def draft_on(graph: Graph, hardware: Hardware) -> Draft:
 
 def _cycles(found: Scheduled, hardware: Hardware, nodes: tuple[Node, ...], maps: KeptMaps) -> float:
     """Of one stretch."""
-    assert found.there is not None
-    timed = found.there.timed(found.order, nodes, maps)
+    there = found.there or KeptSchedules(found.graph, found.schedules, hardware, few=True)
+    timed = there.timed(found.order, nodes, maps)
     total = 0.0
     for at, node in enumerate(nodes):
         if node.name in timed:

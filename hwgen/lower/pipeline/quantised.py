@@ -24,7 +24,9 @@ from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.graph import Graph as StackGraph
 from hwgen.search.pipeline.front import best_within, search_front
 
-__all__ = ["Beginning", "beginning_of", "solution_of"]
+__all__ = ["Beginning", "beginning_of", "beginnings_of", "rest_of", "solution_of"]
+
+AGAIN = "what it would follow is read again by the host"
 
 Sizes = tuple[int, int, int]
 """Channels, rows, columns of a map."""
@@ -50,6 +52,12 @@ class Beginning:
     nodes: tuple[str, ...]
     ends: tuple[str, str] | None
 
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The tensors that it makes and does not read itself."""
+        read = {name for row in self.network.layers for name in row.inputs}
+        return tuple(tensor for name, tensor in self.tensors.items() if name in self.rows and name not in read)
+
     def sizes(self, name: str) -> Sizes:
         """Channels, rows, columns of a map, by its name."""
         source = self.network.connected_input()
@@ -71,22 +79,42 @@ class Beginning:
 
 
 def beginning_of(graph: Graph) -> Beginning:
-    """The longest beginning of a network of which nothing but outputs is read afterwards.
+    """The longest of `beginnings_of`."""
+    return beginnings_of(graph)[0]
+
+
+def beginnings_of(graph: Graph) -> list[Beginning]:
+    """The beginnings of a network of which nothing but outputs is read afterwards, the longest first.
 
     Raises `InputError` if there is none, with the first node that has no row and why.
     """
     reader = _Reader(graph)
     ends = reader.read()
+    found: list[Beginning] = []
     for count in range(len(reader.rows), 0, -1):
         kept = reader.rows[:count]
         if kept[-1].last and reader.closed(kept):
             following = reader.rows[count].node.name if count < len(reader.rows) else None
-            again = None if following is None else (following, "what it would follow is read again by the host")
-            return reader.beginning(kept, again or ends)
+            again = None if following is None else (following, AGAIN)
+            found.append(reader.beginning(kept, again or ends))
+    if found:
+        return found
     if not reader.rows and ends is None:
         raise InputError(f"{graph.name}: expected nodes that a pipeline has stages for, got none")
     name, why = ends or (reader.rows[0].node.name, "what it makes is read again later, by the host")
     raise InputError(f"{graph.name}: no node of its beginning runs depth-first: {name}: {why}")
+
+
+def rest_of(graph: Graph, beginning: Beginning) -> Graph:
+    """The network after its beginning: what that makes are inputs, and what nothing makes any more is left out."""
+    own = set(beginning.nodes)
+    made = {node.output for node in graph.nodes if node.name in own} & set(beginning.made)
+    known, nodes = {*graph.inputs, *graph.constants, *made}, list[Node]()
+    for node in graph.nodes:
+        if node.name not in own and known.issuperset(name for name in node.inputs if name):
+            nodes.append(node)
+            known.update(node.outputs)
+    return replace(graph, nodes=tuple(nodes), inputs=(*graph.inputs, *sorted(made)))
 
 
 def solution_of(beginning: Beginning, memory: int | None = None) -> Solution:

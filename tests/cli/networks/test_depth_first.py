@@ -1,12 +1,15 @@
 """``hwgen run`` and ``hwgen predict`` of a model with ``--depth-first``: stacks in the RTL, and refusals."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import hwgen
-from hwgen.lower.pipeline.quantised import beginning_of
+from cosim.pipeline.network import run_beginning
+from hwgen.api import depth_first_runs
+from hwgen.lower.pipeline.quantised import beginning_of, beginnings_of
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import refused
 from tests.conftest import Run
@@ -92,12 +95,75 @@ def test_what_the_host_does_is_told(run: Run, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("until", [0, 1, None])
+def test_what_follows_runs_on_a_cluster(run: Run, tmp_path: Path, until: int | None) -> None:
+    """Cut after one node, after two, and where both take the fewest cycles: on what the pipelines left in memory."""
+    model = pooled(tmp_path / "x.onnx")
+    lasts = [one.nodes[-1] for one in beginnings_of(read_quantised(model))[::-1]]
+    options = ["--depth-first", "--macs", 8, "--hardware", "cluster_16_vector", "--resident"]
+    options += [] if until is None else ["--until", lasts[until]]
+    foreseen = run("predict", model, *options, "--json").json
+    assert foreseen["host"] == {}
+    nodes = [*foreseen["nodes"], *foreseen["rest"]["nodes"]]
+    assert nodes == run("predict", model, "--depth-first", "--json").json["nodes"]
+    cuts = foreseen["rest"]["cuts"]
+    if until is not None:
+        assert [cut["last"] for cut in cuts] == [foreseen["nodes"][-1]] == [lasts[until]]
+    else:
+        best = min(cuts, key=lambda cut: cut["stacks"] + cut["rest"])
+        assert (foreseen["nodes"][-1], len(foreseen["nodes"])) == (best["last"], best["nodes"])
+        assert [cut["last"] for cut in cuts] == lasts[: len(cuts)]
+
+    answer = run("run", model, *options, "--seed", 3, "-o", tmp_path / "out", "--json")
+    assert answer.status == 0, answer.err
+    found = answer.json
+    assert found["exact"]
+    assert found["onnxruntime"]["equal"] == 1
+    assert found["cycles"]["measured"] == foreseen["cycles"]
+    if foreseen["rest"]["nodes"]:
+        rest = found["rest"]
+        assert [one["node"] for one in rest["layers"]] == foreseen["rest"]["nodes"]
+        assert all(one["exact"] and one["equal"] for one in rest["layers"])
+        assert rest["cycles"]["predicted"] == foreseen["rest"]["cycles"]
+        assert rest["cycles"]["measured"] == pytest.approx(rest["cycles"]["predicted"], rel=0.02)
+        fetched = sum(one["measured"]["bytes"] for one in rest["programs"])
+        moved = sum(one["total_with_bias"] for one in rest["layers"])
+        assert fetched + moved == foreseen["rest"]["bytes"]
+
+
+def test_a_wrong_map_from_a_pipeline_is_seen_on_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster computes on what the pipelines left, not on what the reference has."""
+
+    def wrong(*arguments: Any, **options: Any) -> Any:
+        ran = run_beginning(*arguments, **options)
+        for one in ran:
+            for array in one.outputs.values():
+                array[...] = 127 - array
+        return ran
+
+    monkeypatch.setattr(depth_first_runs, "run_beginning", wrong)
+    model = pooled(tmp_path / "x.onnx")
+    first = beginnings_of(read_quantised(model))[-1].nodes[-1]
+    found = hwgen.run(model, None, "cluster_16_vector", seed=3, depth_first=True, macs=8, until=first)
+    assert not found.passed
+    assert found.rest is not None
+    assert not found.rest.exact
+
+
 def test_refusals(run: Run, tmp_path: Path) -> None:
     model, out = small(tmp_path / "x.onnx"), tmp_path / "out"
     deep = "--depth-first", "--seed", 1, "-o", out
-    only = "not with --depth-first, whose pipelines --memory, --macs and --dram choose"
-    refused(run("run", model, *deep, "--hardware", "hwc_16"), f"--hardware: {only}")
-    refused(run("run", model, *deep, "--resident"), f"--resident: {only}")
+    alone = "--hardware: expected a cluster with --depth-first, got the HWC hwc_16"
+    refused(run("run", model, *deep, "--hardware", "hwc_16"), alone)
+    refused(run("predict", model, "--depth-first", "--hardware", "hwc_16"), alone)
+    refused(
+        run("run", model, *deep, "--resident"), "--resident: expected with --hardware, a cluster for what follows"
+    )
+    refused(run("run", model, *deep, "--until", "conv"), "--until: expected one of ")
+    refused(run("predict", model, "--until", "conv"), "--until: expected with --depth-first")
+    chained = "--hardware", "cluster_16_vector", "--sim", "icarus"
+    refused(run("run", model, *deep, *chained), "--sim: expected verilator with a cluster")
+    only = "not with --depth-first, whose rest runs on one"
     refused(run("run", model, "--seed", 1, "-o", out, "--macs", 8), "--macs: expected with --depth-first")
     refused(run("run", model, *deep, "--memory", "much"), "--memory: expected a size such as 256KiB")
     refused(run("run", model, *deep, "--memory", "4"), "--memory: expected at least ")

@@ -1,6 +1,5 @@
 """``hwgen predict``: the exact counts, buffer needs and cycles of a schedule, without a simulation."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from hwgen.cli.pipelines import (
     DramOption,
     MacsOption,
     MemoryOption,
+    UntilOption,
     print_depth_first_forecast,
     print_stack_prediction,
 )
@@ -61,6 +61,7 @@ def predict(
     dram: DramOption = None,
     depth_first: DepthFirstOption = False,
     memory: MemoryOption = None,
+    until: UntilOption = None,
     hierarchy: HierarchyOption = None,
     fills: FillsOption = False,
     as_json: Json = False,
@@ -72,25 +73,33 @@ def predict(
     solution: what each of its stacks holds, moves and takes. With --hierarchy: counts by the level that serves,
     what each level has to hold, and energy. Of a quantised model (ONNX, TFLite) a line for each hardware: what it
     takes for one image, as `hwgen run` predicts it; with --clusters for an image on each; with --depth-first the
-    stacks that it begins with.
+    stacks that it begins with, and, with --hardware, what follows on this cluster.
     """
     if depth_first:
-        others = {"--hardware": hardware, "--resident": resident, "--mhz": mhz, "--clusters": clusters,
-                  "--layers": layers, "--elements": elements, "--hierarchy": hierarchy, "--fills": fills}  # fmt: skip
-        _predict_depth_first(schedules, others, memory, macs, dram, as_json=as_json)
+        others = {"--mhz": mhz, "--clusters": clusters, "--layers": layers, "--elements": elements,
+                  "--hierarchy": hierarchy, "--fills": fills}  # fmt: skip
+        refuse(others, "not with --depth-first")
+        forecast = DepthFirstForecastRequest(
+            model=model_among(schedules), memory=None if memory is None else memory_size(memory), macs=macs,
+            dram=dram, hardware=hardware, resident=resident, until=until,
+        ).answer()  # fmt: skip
+        if as_json:
+            print_json(forecast.document())
+        else:
+            print_depth_first_forecast(forecast)
         return
-    refuse({"--memory": memory}, "expected with --depth-first")
+    refuse({"--memory": memory, "--until": until}, "expected with --depth-first")
     if len(schedules) == 1 and is_model(schedules[0]):
         others = {"--elements": elements, "--macs": macs, "--dram": dram, "--hierarchy": hierarchy, "--fills": fills}
         refuse(others, "not with a model")
         machines = [] if hardware is None else hardware.split(",")
-        forecast = ForecastRequest(
+        found_for = ForecastRequest(
             model=Path(schedules[0]), machines=machines, resident=resident, mhz=mhz, clusters=clusters
         ).answer()
         if as_json:
-            print_json(forecast.document())
+            print_json(found_for.document())
         else:
-            print_forecast(forecast, layers=layers)
+            print_forecast(found_for, layers=layers)
         return
     options = {"--resident": resident, "--mhz": mhz, "--clusters": clusters, "--layers": layers}
     refuse(options, "expected with one quantised model")
@@ -111,23 +120,3 @@ def predict(
         for one in found.layers:
             print_layer(one)
         print_together(found.layers)
-
-
-def _predict_depth_first(
-    schedules: list[str],
-    others: Mapping[str, object],
-    memory: str | None,
-    macs: int | None,
-    dram: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Predict what a model begins with depth-first. ``others``: options that do not go with that."""
-    model = model_among(schedules)
-    refuse(others, "not with --depth-first")
-    size = None if memory is None else memory_size(memory)
-    forecast = DepthFirstForecastRequest(model=model, memory=size, macs=macs, dram=dram).answer()
-    if as_json:
-        print_json(forecast.document())
-    else:
-        print_depth_first_forecast(forecast)

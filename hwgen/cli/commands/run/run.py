@@ -12,7 +12,7 @@ from hwgen.cli.commands.cosim import Jobs, Sim
 from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.jobs import hardware_names
-from hwgen.cli.pipelines import DepthFirstOption, DramOption, MacsOption, MemoryOption
+from hwgen.cli.pipelines import DepthFirstOption, DramOption, MacsOption, MemoryOption, UntilOption
 from hwgen.cli.printers.depth_first import print_depth_first_run
 from hwgen.cli.printers.runs import print_run
 from hwgen.cli.workload import ResidentOption
@@ -52,6 +52,7 @@ def run(
     memory: MemoryOption = None,
     macs: MacsOption = None,
     dram: DramOption = None,
+    until: UntilOption = None,
     as_json: Json = False,
 ) -> int:
     """Run a quantised network: its layers with weights on an HWC or a cluster in the simulator, others on the host.
@@ -62,11 +63,13 @@ def run(
     integer reference, every count with the model, and the reference with ONNX Runtime, or with LiteRT for TFLite.
 
     With --depth-first the nodes that the network begins with run as stacks on pipelines of line buffers, pixel by
-    pixel, as far as pipelines have stages for them, and the host runs the rest.
+    pixel, as far as pipelines have stages for them, and the host runs the rest; or, with --hardware, a cluster does,
+    and as much is depth-first as both together take the fewest cycles with.
     """
     found = run_request(
         model, given, hardware, mean=mean, std=std, seed=seed, output=output, simulator=simulator, jobs=jobs,
         resident=resident, clusters=clusters, depth_first=depth_first, memory=memory, macs=macs, dram=dram,
+        until=until,
     ).answer()  # fmt: skip
     if as_json:
         print_json(found.document())
