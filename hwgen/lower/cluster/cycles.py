@@ -28,6 +28,7 @@ from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import weights_may_be_ordered
 from hwgen.model.hwc.cycles import NO_WAITS, HwcTiming
+from hwgen.model.hwc.tiles import RowBegins
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes, Work
@@ -99,13 +100,13 @@ def _with_works(program: ClusterProgram, works: Sequence[Work | int]) -> PlayedP
 def _work_of(tiles: TileCommands, parameters: HwcParameters) -> WorkOf:
     """The cycles of slices on these HWCs."""
     buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
-    found: dict[tuple[int, bool, bool, PerOperand], int] = {}
+    found: dict[tuple[int, bool, bool, RowBegins, PerOperand], int] = {}
 
     def work(part: Slice, waits: PerOperand) -> int:
-        small, (resumes, goes_on) = tiles.small(part), tiles.sums(part)
-        key = id(small), resumes, goes_on, waits
+        small, (resumes, goes_on), begins = tiles.small(part), tiles.sums(part), tiles.begins(part)
+        key = id(small), resumes, goes_on, begins, waits
         if key not in found:
-            timing = _timing(small, buffers, resumes, goes_on, parameters.most_requantisers)
+            timing = _timing(small, buffers, resumes, goes_on, parameters.most_requantisers, begins)
             found[key] = _work(timing, waits)
         return found[key]
 
@@ -119,10 +120,13 @@ def _work(timing: HwcTiming, waits: PerOperand) -> int:
 
 
 @lru_cache(maxsize=KEPT_SLICES)
-def _timing(small: Schedule, buffers: PerOperand, resumes: bool, goes_on: bool, most_requantisers: int) -> HwcTiming:
+def _timing(
+    small: Schedule, buffers: PerOperand, resumes: bool, goes_on: bool, most_requantisers: int, begins: RowBegins
+) -> HwcTiming:
     return HwcTiming(
-        small, buffers, resumes=resumes, goes_on=goes_on, in_cluster=True, most_requantisers=most_requantisers
-    )
+        small, buffers,
+        resumes=resumes, goes_on=goes_on, in_cluster=True, most_requantisers=most_requantisers, begins=begins,
+    )  # fmt: skip
 
 
 def estimated_cycles(

@@ -179,7 +179,7 @@ class _Waits:
         ``rates`` : lines that the DMA loads and stores in a cycle in which it does.
         """
         parts = self._tiles.slices[tile]
-        key = tuple((id(self._tiles.small(part)), part.hwc) for part in parts)
+        key = tuple((id(self._tiles.small(part)), part.hwc, self._tiles.begins(part)) for part in parts)
         if key not in self._waves:
             self._waves[key] = self._wave(tile)
         wave = self._waves[key]

@@ -20,6 +20,7 @@ from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers,
 from hwgen.model.cluster.levels import run_depth
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement
 from hwgen.model.cluster.tile_order import TILE_DIMS, Range, Ranges, input_lines
+from hwgen.model.hwc.tiles import RowBegins
 from hwgen.model.nest.biases import bias_depth
 from hwgen.model.nest.lane_accesses import with_output_at_reduction
 
@@ -68,7 +69,8 @@ class TileCommands:
     schedule, placement : as they were given.
     slices : the slices of each tile.
     kinds : of each tile the number of its kind. Tiles of a kind have slices of the same shapes, on the same HWCs, of
-        which the same go on with sums or leave them to others; their cycles are taken to be those of the first.
+        which the same go on with sums or leave them to others, and whose rows begin in the same bytes of words; their
+        cycles are taken to be those of the first.
     examples : a tile of each kind, the first.
     """
 
@@ -143,6 +145,13 @@ class TileCommands:
             "O": self._output_bases(tile, part.ranges)["output_base"],
         }
 
+    def begins(self, part: Slice) -> RowBegins:
+        """The bytes of a word of the port in which the rows of a slice's feature maps begin."""
+        _, corner = self._shape(part.ranges)
+        ports, bits = self.schedule.ports, self.schedule.bits
+        column = bits.I // 8 * corner.column if corner.touches else 0
+        return RowBegins(column % ports.input_bytes, bits.O // 8 * part.ranges[X][0] % (ports.O // 8))
+
     def small(self, part: Slice) -> Schedule:
         """The small layer that an HWC runs for a slice: the same object for slices of one shape."""
         return self._small(self._shape(part.ranges)[0])
@@ -167,7 +176,9 @@ class TileCommands:
 
     def _kind(self, parts: list[Slice]) -> object:
         """What tells the kind of a tile of these slices."""
-        return tuple((id(self._shape(part.ranges)[0]), part.hwc, *self.sums(part)) for part in parts)
+        return tuple(
+            (id(self._shape(part.ranges)[0]), part.hwc, *self.sums(part), self.begins(part)) for part in parts
+        )
 
     # --- small layers ---
 

@@ -15,7 +15,7 @@ from hwgen.arch.lanes import datapath
 from hwgen.arch.latency import CONFIGURATION, STARTUP
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
-from hwgen.model.hwc.tiles import Tiles, Timed
+from hwgen.model.hwc.tiles import WORD_ALIGNED, RowBegins, Tiles, Timed
 from hwgen.model.hwc.timing.operations import play
 from hwgen.model.hwc.timing.state import GROUP, Block, Counters, Ints, State, finish, initial_state, rebase
 from hwgen.model.nest.biases import bias_uses
@@ -62,6 +62,7 @@ class HwcTiming:
     partial sums that are in the memory, or ``goes_on``: leaves partial sums instead of outputs. ``words_ahead`` is
     that of `input_words_ahead`; None: of an HWC that has the schedule's lanes. ``in_cluster`` : it has no register in
     front of its configuration port. ``most_requantisers`` : outputs of 8 bits that it makes in a cycle, at most.
+    ``begins`` : where rows of its feature maps begin in the words of a cluster's memory.
 
     Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
     """
@@ -76,6 +77,7 @@ class HwcTiming:
         words_ahead: int | None = None,
         in_cluster: bool = False,
         most_requantisers: int = WORD_BYTES,
+        begins: RowBegins = WORD_ALIGNED,
     ) -> None:
         require_one_level(schedule)
         bits = schedule.bits
@@ -85,8 +87,9 @@ class HwcTiming:
             )
         ahead = input_words_ahead(datapath(schedule.lanes, bits.I)) if words_ahead is None else words_ahead
         self._timed = Timed(
-            schedule, buffers, ahead, resumes=resumes, goes_on=goes_on, most_requantisers=most_requantisers
-        )
+            schedule, buffers, ahead,
+            resumes=resumes, goes_on=goes_on, most_requantisers=most_requantisers, begins=begins,
+        )  # fmt: skip
         self._tiles = self._timed.tiles()
         self._bias_uses = bias_uses(schedule)
         self._startup = STARTUP + (0 if in_cluster else CONFIGURATION)

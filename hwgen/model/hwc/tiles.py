@@ -6,6 +6,7 @@ whole nest is one tile.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,21 @@ from hwgen.model.hwc.timing.repeats import LEAST_ITERATIONS
 from hwgen.model.hwc.timing.state import Block, Nest
 from hwgen.model.nest.one_level import PerOperand
 
-__all__ = ["Tiles", "Timed"]
+__all__ = ["WORD_ALIGNED", "RowBegins", "Tiles", "Timed"]
 
 Ints = NDArray[np.int64]
 MOST_TILES = 1 << 16
+
+
+class RowBegins(NamedTuple):
+    """The bytes of a port's word in which rows of I and of outputs begin: a slice of a layer may begin in any."""
+
+    I: int  # noqa: E741 - the operand's name
+    O: int  # noqa: E741
+
+
+WORD_ALIGNED = RowBegins(0, 0)
+"""Where a layer is no slice of another one."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +77,9 @@ class Timed:
         resumes: bool = False,
         goes_on: bool = False,
         most_requantisers: int = WORD_BYTES,
+        begins: RowBegins = WORD_ALIGNED,
     ) -> None:
+        self._begins = begins
         self._words_ahead, self._most_requantisers = words_ahead, most_requantisers
         self._requantisation = schedule.requantisation
         self._layer, self._lanes, self._bits = schedule.layer, schedule.lanes, schedule.bits
@@ -209,6 +223,8 @@ class Timed:
             waits_o=0,
             waits_b=0,
             output_word=self._ports.O // 8,
+            input_begins=self._begins.I,
+            output_begins=self._begins.O,
             spills=spills,
             resumes=False,
             goes_on=False,

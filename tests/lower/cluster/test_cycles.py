@@ -15,7 +15,9 @@ from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.cost import program_on
 from hwgen.lower.cluster.cycles import cluster_cycles, estimated_cycles
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.hwc.cycles import cycles
+from hwgen.lower.cluster.tiles import TileCommands
+from hwgen.model.hwc.cycles import HwcTiming, cycles
+from hwgen.model.hwc.tiles import RowBegins
 from hwgen.model.nest.one_level import PerOperand
 from tests.random.clusters import cluster_schedules
 
@@ -132,3 +134,24 @@ def test_estimates_know_the_columns_that_a_stride_leaves_out(stride: int, kernel
     taken = cluster_cycles(program_on(schedule, hardware, ordered=True))
     assert taken.busy["load"] > 1.5 * 8 * (16 * kernel) * 16
     assert estimated_cycles(schedule, hardware) == pytest.approx(taken.total, rel=0.25)
+
+
+def test_rows_that_begin_within_a_word_take_longer() -> None:
+    """Tiles of seven columns of outputs with a stride of 2: columns from 14 on begin in byte 2 of a word of I, and
+    in byte 3 of one of O, of which seven outputs then take three in place of two."""
+    layer = Layer(
+        name="columns", input_channels=3, output_channels=8, input_height=7, input_width=28, kernel=3, stride=2,
+        padding=(0, 0, 1, 1),
+    )  # fmt: skip
+    nest = (
+        *(Marker(ARRAYS, TCDM), Loop("x", 7), Loop("m", 8, "hwc"), Loop("y", 3), Loop("x", 7), Marker(("O",))),
+        *(Loop("c", 3), Marker(("I", "W")), Loop("k", 1), Loop("l", 1), Loop("m", 8), Loop("y", 1), Loop("x", 1)),
+    )
+    program = compile_cluster(Schedule(layer=layer, nest=nest, lanes=Lanes(m=8, c=8)))
+    tiles = TileCommands(program.schedule, None, program.cluster.hwcs, program.placement, {})
+    assert [tiles.begins(parts[0]) for parts in tiles.slices] == [RowBegins(0, 0), RowBegins(2, 3)]
+    assert tiles.kinds == [0, 1]
+    small, p = tiles.small(tiles.slices[0][0]), program.parameters
+    buffers = PerOperand(p.input_bytes, p.weight_bytes, p.output_bytes)
+    first, second = (HwcTiming(small, buffers, begins=tiles.begins(parts[0])).cycles() for parts in tiles.slices)
+    assert second.total > first.total

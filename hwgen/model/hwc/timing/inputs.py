@@ -70,7 +70,8 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
         if stride > 1:
             clip = max(-corner, 0)
             aligned = gaps or block.columns_slide > 0
-            phase = ((first - corner) % stride if aligned else 0) - first % (block.input_word // block.element)
+            place = first + block.input_begins // block.element
+            phase = ((first - corner) % stride if aligned else 0) - place % (block.input_word // block.element)
             placed += clip // stride + (-(phase // stride) if phase < 0 else 0)
         if slid:
             counted = max(counted, placed)
@@ -95,14 +96,12 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
         stream.requested = pushed
         _written(stream, block, max(pushed, stream.words[0]) + 1)
     elif stride == 1:
-        begins = first * block.element
+        begins = first * block.element + block.input_begins
         word = block.input_word
-        words = ((last + 1) * block.element - 1) // word - begins // word + 1
+        words = (begins + (last + 1 - first) * block.element - 1) // word - begins // word + 1
         drop = _fetch(stream, block, pushed, rows, high[1] - low[1], words, begins % word, drop, drop_at, slid)
     else:
-        cycles = _write_cycles(
-            first, last, block.input_word // block.element, corner, stride, taps if gaps else stride
-        )
+        cycles = _write_cycles(block, first, last, corner, stride, taps if gaps else stride)
         drop = _fetch_phases(stream, block, pushed, rows, high[1] - low[1], cycles, drop, drop_at, slid)
     stream.drop, stream.drop_at = drop, drop_at
     return stream.words[0] + INPUT_TOKEN
@@ -162,13 +161,14 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
 
 
 @inner_unchecked
-def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[no-untyped-def]
+def _write_cycles(block, first, last, corner, stride, used):  # type: ignore[no-untyped-def]
     """Cycles for writing each word of a line to the ring: one for each phase of its used columns."""
-    begin = first // in_word
-    cycles = np.zeros(last // in_word - begin + 1, np.int64)
+    in_word, before = block.input_word // block.element, block.input_begins // block.element
+    begin = (first + before) // in_word
+    cycles = np.zeros((last + before) // in_word - begin + 1, np.int64)
     for word in range(len(cycles)):
         phases = 0
-        at = in_word * (begin + word)
+        at = in_word * (begin + word) - before
         for column in range(max(first, at), min(last, at + in_word - 1) + 1):
             if (column - corner) % stride < used:
                 phases |= 1 << column % stride

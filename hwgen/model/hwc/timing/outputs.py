@@ -81,7 +81,8 @@ def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignor
         return lines * columns
     together = block.requantisers
     last = (columns - 1) // together * together
-    overflows = ends_row and (begin + last) % WORD_BYTES + columns - 1 - last >= WORD_BYTES
+    in_word = (block.output_begins + begin + last) % WORD_BYTES
+    overflows = ends_row and in_word + columns - 1 - last >= WORD_BYTES
     return lines * (-(-columns // together) + overflows)
 
 
@@ -91,7 +92,8 @@ def _accesses(block, lines, begin, columns, ends_row, final):  # type: ignore[no
     that is full with them or ends the row."""
     if not final:
         return lines * columns
-    first, end = begin * block.element, (begin + columns) * block.element
+    first = block.output_begins + begin * block.element
+    end = first + columns * block.element
     return lines * (
         end // block.output_word - first // block.output_word + (ends_row and end % block.output_word > 0)
     )

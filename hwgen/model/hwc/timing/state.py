@@ -81,6 +81,7 @@ class Block(NamedTuple):
     waits_i, waits_w, waits_o : of an access at the banks of a shared memory on average, in `PARTS` of a cycle.
     waits_b : the same of a bias, of which some are kept and wait for nothing.
     output_word : bytes that an access of O's port moves.
+    input_begins, output_begins : byte of a word in which rows of I and O begin.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
     """
@@ -126,6 +127,8 @@ class Block(NamedTuple):
     waits_o: int
     waits_b: int
     output_word: int
+    input_begins: int
+    output_begins: int
     spills: bool
     resumes: bool
     goes_on: bool
