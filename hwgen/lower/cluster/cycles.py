@@ -1,6 +1,6 @@
 """The cycles of a cluster's program: what each START begins, then the whole program."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import inf, prod
@@ -18,16 +18,16 @@ from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.moved_lines import estimated_lines, moved_lines
 from hwgen.lower.cluster.program import ClusterProgram
-from hwgen.lower.cluster.slice_waits import KEPT_SLICES, Overlap, Tempo, WorkOf, with_waits
+from hwgen.lower.cluster.slice_waits import KEPT_SLICES, BegunOf, Overlap, Tempo, WorkOf, with_waits
 from hwgen.lower.cluster.tiles import Slice, TileCommands
-from hwgen.model.cluster.bank_waits import Moved
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place_in
+from hwgen.model.cluster.port_requests import Begun, Pitches, begun
 from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.cluster.tile_order import Spans
 from hwgen.model.cluster.whole_maps import held_whole
 from hwgen.model.dram.counts import weights_may_be_ordered
-from hwgen.model.hwc.cycles import NO_WAITS, HwcTiming
+from hwgen.model.hwc.cycles import IN_TIME, HwcTiming, Waiting
 from hwgen.model.hwc.tiles import RowBegins
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
@@ -58,7 +58,8 @@ def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[Wor
     own = [not command.mask >> program.cluster.hwcs for command in program.commands if command.opcode is Opcode.START]
     lengths = [len(tiles.slices[tile]) for tile in range(len(tiles.slices))]
     first = np.cumsum([0, *lengths[:-1]])
-    moved = moved_lines(program.commands, program.hardware)
+    number = iter(tiles.kinds[tile] for tile, parts in enumerate(tiles.slices) for _ in parts)
+    moved = moved_lines(program.commands, program.hardware, [next(number) if one else -1 for one in own])
 
     def in_order(tempo: Tempo) -> Sequence[Work | int]:
         works, others = chain.from_iterable(tempo), iter(early)
@@ -69,14 +70,16 @@ def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[Wor
         beside = np.array([one for one, is_own in zip(times.beside, own, strict=True) if is_own], float)
         takes = [_longest(parts, works) for parts, works in zip(tiles.slices, tempo, strict=True)]
         shares = np.minimum(1.0, np.add.reduceat(beside, first) / np.maximum(1.0, takes)[:, None])
-        return Overlap(_rates(moved, (times.busy["load"], times.busy["store"])), shares.tolist())
+        return Overlap(_rates(moved.numbers, (times.busy["load"], times.busy["store"])), shares.tolist())
 
-    return in_order(with_waits(_work_of(tiles, program.parameters), tiles, program.cluster, moved, overlap))
+    timings = _timings_of(tiles, program.parameters)
+    begins = _begins_of(timings, tiles)
+    return in_order(with_waits(_work_of(timings), begins, tiles, program.cluster, moved.beside, overlap))
 
 
-def _rates(moved: tuple[Moved, Moved], busy: tuple[float, float]) -> tuple[float, float]:
+def _rates(lines: Sequence[float], busy: tuple[float, float]) -> tuple[float, float]:
     """Lines a cycle that loads and stores move which are ``busy`` for as many cycles."""
-    loads, stores = (one.number / max(1.0, cycles) for one, cycles in zip(moved, busy, strict=True))
+    loads, stores = (number / max(1.0, cycles) for number, cycles in zip(lines, busy, strict=True))
     return min(1.0, loads), min(1.0, stores)
 
 
@@ -97,26 +100,51 @@ def _with_works(program: ClusterProgram, works: Sequence[Work | int]) -> PlayedP
     return PlayedProgram(program.commands, works, program.layout.program, len(program.words))
 
 
-def _work_of(tiles: TileCommands, parameters: HwcParameters) -> WorkOf:
-    """The cycles of slices on these HWCs."""
-    buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
-    found: dict[tuple[int, bool, bool, RowBegins, PerOperand], int] = {}
+TimingOf = Callable[[Slice], HwcTiming]
 
-    def work(part: Slice, waits: PerOperand) -> int:
+
+def _timings_of(tiles: TileCommands, parameters: HwcParameters) -> TimingOf:
+    """The timing of slices on these HWCs."""
+    buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
+    found: dict[tuple[int, bool, bool, RowBegins], HwcTiming] = {}
+
+    def timing(part: Slice) -> HwcTiming:
         small, (resumes, goes_on), begins = tiles.small(part), tiles.sums(part), tiles.begins(part)
-        key = id(small), resumes, goes_on, begins, waits
+        key = id(small), resumes, goes_on, begins
         if key not in found:
-            timing = _timing(small, buffers, resumes, goes_on, parameters.most_requantisers, begins)
-            found[key] = _work(timing, waits)
+            found[key] = _timing(small, buffers, resumes, goes_on, parameters.most_requantisers, begins)
         return found[key]
 
-    return work
+    return timing
+
+
+def _work_of(timings: TimingOf) -> WorkOf:
+    """The cycles of slices."""
+    return lambda part: _work(timings(part))
+
+
+def _begins_of(timings: TimingOf, tiles: TileCommands) -> BegunOf:
+    """How slices begin."""
+    rings = tiles.placement
+    pitches = Pitches(rings.I.pitch, rings.I.plane, rings.O.pitch, rings.O.plane)
+
+    def begins(part: Slice, first: Waiting) -> Begun:
+        timing = timings(part)
+        return begun(timing, first, pitches) if any(one.any() for one in first) else _in_time(timing, pitches)
+
+    return begins
 
 
 @lru_cache(maxsize=KEPT_SLICES)
-def _work(timing: HwcTiming, waits: PerOperand) -> int:
+def _in_time(timing: HwcTiming, pitches: Pitches) -> Begun:
+    """Where no access waits."""
+    return begun(timing, IN_TIME, pitches)
+
+
+@lru_cache(maxsize=KEPT_SLICES)
+def _work(timing: HwcTiming) -> int:
     """Cycles of a slice. An estimate and the program share them, too."""
-    return timing.cycles(waits).total
+    return timing.cycles().total
 
 
 @lru_cache(maxsize=KEPT_SLICES)
@@ -182,6 +210,7 @@ def estimated_cycles(
                 stores[stay.last] += MOVE_CYCLES + a_beat * beats
     dma = DmaParameters(axi_bits=cluster.axi_bits)
     moved = estimated_lines(dma, schedule.lanes, prod(schedule.layer.weight_kernel), (words, single, stored_words))
+    lines = [one.number for one in moved]
     first = tiles.slices[0]
     others = len({part.hwc for part in first}) - 1, len({id(tiles.small(part)) for part in first}) - 1
     # The reader has these commands before it comes to the loads.
@@ -205,14 +234,16 @@ def estimated_cycles(
         total, computes = takes(tempo)
         beside = _beside(total, computes, load_cycles + store_cycles) / max(1.0, computes)
         share = min(1.0, beside * load_cycles), min(1.0, beside * store_cycles)
-        return Overlap(_rates(moved, (load_cycles, store_cycles)), [share] * len(tiles.slices))
+        return Overlap(_rates(lines, (load_cycles, store_cycles)), [share] * len(tiles.slices))
 
-    work = _work_of(tiles, tiles.parameters)
-    alone_works = [[Work(work(part, NO_WAITS)) for part in tiles.slices[tile]] for tile in tiles.examples]
+    timings = _timings_of(tiles, tiles.parameters)
+    work = _work_of(timings)
+    alone_works = [[Work(work(part)) for part in tiles.slices[tile]] for tile in tiles.examples]
     at_least = takes([alone_works[kind] for kind in tiles.kinds])[0]
     if at_least > most:
         return at_least
-    return takes(with_waits(work, tiles, cluster, moved, overlap))[0]
+    beginning = _begins_of(timings, tiles)
+    return takes(with_waits(work, beginning, tiles, cluster, [moved] * len(tiles.examples), overlap, alike=True))[0]
 
 
 def _beats(spans: Sequence[Spans], array: str, schedule: Schedule, element: int, beat_bytes: int) -> float:

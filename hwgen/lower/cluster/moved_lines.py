@@ -1,6 +1,7 @@
 """The lines of a cluster's DMA, which it writes to or reads from the memory at once: of programs, and estimated."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from hwgen.arch.dma import DmaParameters
 from hwgen.ir.lanes import Lanes
 from hwgen.model.cluster.bank_waits import Moved
 
-__all__ = ["estimated_lines", "moved_lines"]
+__all__ = ["MovedLines", "estimated_lines", "moved_lines"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -23,15 +24,47 @@ STRETCH = 64
 """Lines of a program that are played one after the other; the next ones are from elsewhere."""
 
 
-def moved_lines(commands: Sequence[Command], hardware: ClusterParameters) -> tuple[Moved, Moved]:
-    """What a program loads and what it stores."""
-    return _of_queue(commands, hardware.dma, Queue.LOAD), _of_queue(commands, hardware.dma, Queue.STORE)
+class MovedLines(NamedTuple):
+    """What a program moves.
+
+    Members
+    -------
+    beside : what it loads and what it stores beside the work of each kind.
+    numbers : lines that it loads and that it stores, in all.
+    """
+
+    beside: Sequence[tuple[Moved, Moved]]
+    numbers: tuple[float, float]
 
 
-def _of_queue(commands: Sequence[Command], dma: DmaParameters, queue: Queue) -> Moved:
-    moves = [one.payload for one in commands if one.queue is queue and one.opcode is Opcode.MOVE]
-    transfers = [Descriptor.decode(one) for one in moves]
-    ends = np.cumsum([_number(one, dma) for one in transfers], dtype=np.int64)
+def moved_lines(commands: Sequence[Command], hardware: ClusterParameters, starts: Sequence[int]) -> MovedLines:
+    """What a program loads and what it stores.
+
+    ``starts`` : of each START the kind of its work, from 0 on; -1: of no kind. What is moved beside it is what the
+    program has between it and the next one: operands of the tile after, outputs of the tile before.
+    """
+    begun, kind, numbers = 0, -1, {Queue.LOAD: 0, Queue.STORE: 0}
+    moves: dict[tuple[int, Queue], list[tuple[Descriptor, int]]] = {}
+    for one in commands:
+        if one.opcode is Opcode.START:
+            kind, begun = starts[begun], begun + 1
+        elif one.opcode is Opcode.MOVE:
+            transfer = Descriptor.decode(one.payload)
+            number = _number(transfer, hardware.dma)
+            numbers[one.queue] += number
+            if kind >= 0:
+                moves.setdefault((kind, one.queue), []).append((transfer, number))
+    beside = [
+        (_of_transfers(moves.get((kind, Queue.LOAD), []), hardware.dma),
+         _of_transfers(moves.get((kind, Queue.STORE), []), hardware.dma))
+        for kind in range(1 + max(starts, default=0))
+    ]  # fmt: skip
+    return MovedLines(beside, (numbers[Queue.LOAD], numbers[Queue.STORE]))
+
+
+def _of_transfers(moves: Sequence[tuple[Descriptor, int]], dma: DmaParameters) -> Moved:
+    transfers = [one for one, _ in moves]
+    ends = np.cumsum([number for _, number in moves], dtype=np.int64)
     if not transfers:
         return Moved(np.full((1, dma.ports), -1, np.int64), np.zeros(1, np.bool_), 0)
     if ends[-1] <= PLAYED_LINES:
@@ -56,12 +89,14 @@ def _stretch(
 
 
 def _number(one: Descriptor, dma: DmaParameters) -> int:
-    """About the lines of a transfer."""
+    """The lines of a transfer."""
     runs = one.count_1 * one.count_2
     if one.apart:
         return runs * -(-one.length // dma.scattered_bytes)
-    size = _segment(one)
-    return runs * -(-one.length // size) * -(-size // dma.beat_bytes)
+    # Where runs begin in the same byte of a word they are alike.
+    alike = one.tcdm_stride_1 % WORD_BYTES == 0 and one.tcdm_stride_2 % WORD_BYTES == 0
+    begins = _begins(one, np.arange(1 if alike else runs))
+    return int(_segment_lines(*_segments(one, begins), dma.ports).sum()) * (runs if alike else 1)
 
 
 def _segment(one: Descriptor) -> int:
@@ -77,7 +112,7 @@ def _lines(one: Descriptor, dma: DmaParameters, first: int = 0, most: int = PLAY
     runs, number, ports = one.count_1 * one.count_2, _number(one, dma), dma.ports
     begin = first * runs // number
     run = np.arange(begin, min(runs, begin + most * runs // number + 1))
-    begins = one.tcdm_address + run // one.count_1 * one.tcdm_stride_2 + run % one.count_1 * one.tcdm_stride_1
+    begins = _begins(one, run)
     if one.apart:
         together = dma.scattered_bytes
         places = (begins[:, None] + np.array(one.offsets())) // WORD_BYTES
@@ -86,23 +121,35 @@ def _lines(one: Descriptor, dma: DmaParameters, first: int = 0, most: int = PLAY
         words = np.full((lines.size // together, ports), -1, np.int64)
         words[:, :together] = lines.reshape(-1, together)
     else:
-        words = _of_segments(one, begins, ports)
+        words = _of_segments(*_segments(one, begins), ports)
     return words[:most], np.full(min(most, len(words)), one.apart)
 
 
-def _of_segments(one: Descriptor, begins: Ints, ports: int) -> Ints:
-    """The words of the lines of runs of segments."""
+def _begins(one: Descriptor, run: Ints) -> Ints:
+    """The addresses of runs."""
+    return one.tcdm_address + run // one.count_1 * one.tcdm_stride_2 + run % one.count_1 * one.tcdm_stride_1
+
+
+def _segments(one: Descriptor, begins: Ints) -> tuple[Ints, Ints]:
+    """The first and the last word of each segment of runs."""
     size = _segment(one)
     offsets = np.arange(0, one.length, size)
     starts = (begins[:, None] + offsets // size * one.slow_stride).ravel()
     ends = starts + np.tile(np.minimum(size, one.length - offsets), len(begins)) - 1
-    lowest, highest = starts // WORD_BYTES, ends // WORD_BYTES
-    lines = highest // ports - lowest // ports + 1
-    before = np.repeat(np.cumsum(lines) - lines, lines)
-    line = np.repeat(lowest // ports, lines) + np.arange(lines.sum()) - before
-    words = line[:, None] * ports + np.arange(ports)
-    inside = (words >= np.repeat(lowest, lines)[:, None]) & (words <= np.repeat(highest, lines)[:, None])
-    return np.where(inside, words, -1)
+    return starts // WORD_BYTES, ends // WORD_BYTES
+
+
+def _segment_lines(lowest: Ints, highest: Ints, ports: int) -> Ints:
+    """How many lines segments take: each begins with its first word."""
+    return (highest - lowest) // ports + 1
+
+
+def _of_segments(lowest: Ints, highest: Ints, ports: int) -> Ints:
+    """The words of the lines of segments."""
+    lines = _segment_lines(lowest, highest, ports)
+    line = np.arange(lines.sum()) - np.repeat(np.cumsum(lines) - lines, lines)
+    words = (np.repeat(lowest, lines) + line * ports)[:, None] + np.arange(ports)
+    return np.where(words <= np.repeat(highest, lines)[:, None], words, -1)
 
 
 def estimated_lines(

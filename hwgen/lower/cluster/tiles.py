@@ -136,13 +136,15 @@ class TileCommands:
             resumes, goes_on = resumes or low > 0, goes_on or high < extent
         return resumes, goes_on
 
-    def bases(self, tile: int, part: Slice) -> dict[ArrayName, int]:
+    def bases(self, tile: int, part: Slice) -> dict[str, int]:
         """The bytes of the shared memory at which a slice's operands begin."""
         _, corner = self._shape(part.ranges)
         return {
             "I": self._input_base(tile, part.ranges, corner)["input_base"],
             "W": self._weight_base(tile, part.ranges)["weight_base"],
             "O": self._output_bases(tile, part.ranges)["output_base"],
+            "sums": self._output_bases(tile, part.ranges)["partial_base"],
+            "biases": record_bytes(self.schedule.requantisation) * part.ranges[M][0],
         }
 
     def begins(self, part: Slice) -> RowBegins:
@@ -150,7 +152,8 @@ class TileCommands:
         _, corner = self._shape(part.ranges)
         ports, bits = self.schedule.ports, self.schedule.bits
         column = bits.I // 8 * corner.column if corner.touches else 0
-        return RowBegins(column % ports.input_bytes, bits.O // 8 * part.ranges[X][0] % (ports.O // 8))
+        word, first = ports.O // 8, part.ranges[X][0]
+        return RowBegins(column % ports.input_bytes, bits.O // 8 * first % word, SUM_BYTES * first % word)
 
     def small(self, part: Slice) -> Schedule:
         """The small layer that an HWC runs for a slice: the same object for slices of one shape."""

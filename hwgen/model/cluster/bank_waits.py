@@ -1,10 +1,10 @@
-"""What the HWCs and the DMA of a cluster wait at the banks of its memory: an estimate, for each port.
+"""What the HWCs and the DMA of a cluster wait at the banks of its memory, access by access.
 
 HWCs that are started together ask for their words in the same order, and so for the same banks at the same time or
 for others all the time, as their operands lie. So the ports are played, with the banks of the words in their order
-and the arbiter's turns: each of their tiles is fetched or stored word after word, and tiles come as often as the
-HWC is through with them: those of I and W one tile ahead, those of O afterwards. The DMA asks for the words that it
-loads and stores, and takes its turns as in `hwgen.gateware.cluster.tcdm_banks`.
+and the arbiter's turns, which are those of `hwgen.gateware.cluster.tcdm_banks`: a port asks for a word as soon as it
+may (`hwgen.model.cluster.port_requests`) and has those before it. The DMA asks for the words that it loads and
+stores, line by line.
 
 What a wait costs is left to the model of the HWC (`hwgen.model.hwc.cycles`): a port that is not busy all the time
 makes up for its waits, as it fetches ahead.
@@ -12,21 +12,16 @@ makes up for its waits, as it fetches ahead.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.cluster import REMEMBERED
-from hwgen.ir.schedule import ARRAYS
 from hwgen.model.compiled import inner_borrowing, njit
 
-__all__ = ["BankContest", "Lines", "Moved", "Stream", "Waits"]
+__all__ = ["BankContest", "Moved", "Stream", "Waits"]
 
-PLAYED = 2048
-"""Cycles that are played, and words of a port whose banks are told apart."""
 BY_CHANCE = 2
 """Waits of a port in what is played that are taken for none: when HWCs meet so seldom depends on single cycles."""
 KEPT_LINES = 2
@@ -35,48 +30,20 @@ BETWEEN_STARTS = 10
 """About as many cycles as there are from the start of an HWC to that of the next one."""
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Words that a port goes through, in accesses of it from the first one: row by row, in each channel by channel.
-
-    Members
-    -------
-    pitch, plane : from row to row, from channel to channel.
-    rows, channels, words : of a tile, which are asked for without a pause; ``words`` of a row of a channel.
-    tiles : one after the other along the channels.
-    again : from the first of these tiles to the next such tiles.
-    """
-
-    pitch: int
-    plane: int
-    rows: int
-    channels: int
-    words: int
-    tiles: int
-    again: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stream:
-    """The accesses of a port.
+    """The accesses of a port, in order; none of a port that does not ask, as another HWC reads for it.
 
     Members
     -------
-    accesses : in all; 0 of a port that does not ask, as another HWC reads for it.
     words : of 32 bits that one of them moves: as many banks it takes.
-    first : word of the memory at which they begin.
-    lines : their places.
+    times : the cycle from which on each may come, but for those before it: from the start of the HWC.
+    places : words of the memory at which they begin.
     """
 
-    accesses: int
     words: int
-    first: int
-    lines: Lines
-
-    @property
-    def together(self) -> int:
-        """Accesses that follow each other without a pause."""
-        return max(1, min(self.accesses, self.lines.rows * self.lines.channels * self.lines.words))
+    times: NDArray[np.int64]
+    places: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +68,12 @@ class Waits(NamedTuple):
     Members
     -------
     accesses : [HWC, operand] an access to I, W and O.
+    each : [HWC, operand] those of each access that is played, in order, in whole cycles.
     words, single : [channel] a line of the DMA, of words and of single bytes.
     """
 
     accesses: NDArray[np.float64]
+    each: Sequence[Sequence[NDArray[np.int64]]]
     words: NDArray[np.float64]
     single: NDArray[np.float64]
 
@@ -114,26 +83,14 @@ class BankContest:
 
     Parameters
     ----------
-    hwcs
-        The three streams of each.
     moved
         What each channel of the DMA moves.
     banks
         How many there are.
     """
 
-    def __init__(self, hwcs: Sequence[Sequence[Stream]], moved: Sequence[Moved], banks: int) -> None:
-        streams = [(turn, *one) for turn, each in enumerate(hwcs) for one in zip(ARRAYS, each, strict=True)]
+    def __init__(self, moved: Sequence[Moved], banks: int) -> None:
         self._banks = banks
-        self._table = np.zeros((len(streams), PLAYED), np.int64)
-        for row, (_, _, one) in zip(self._table, streams, strict=True):
-            row[:] = (one.first // one.words * one.words + _places(one.lines, one.words)) % banks
-        self._facts = np.array(
-            [
-                (one.accesses, one.words.bit_length() - 1, one.together, BETWEEN_STARTS * turn, array == "O")
-                for turn, array, one in streams
-            ]
-        )
         self._lengths = np.array([len(one.words) for one in moved])
         shape = len(moved), self._lengths.max(), moved[0].words.shape[1]
         self._lines, self._single = np.full(shape, -1, np.int64), np.zeros(shape[:2], np.int64)
@@ -141,40 +98,33 @@ class BankContest:
             self._lines[channel, : len(lines.words)] = np.where(lines.words >= 0, lines.words % banks, -1)
             self._single[channel, : len(lines.words)] = lines.single
 
-    def waits(self, cycles: float, rates: Sequence[float]) -> Waits:
-        """The waits of HWCs that take ``cycles``, while the DMA moves ``rates`` lines a cycle on its channels."""
-        waited, late = _played(
-            self._table, self._facts, float(cycles), self._banks, self._lines, self._lengths, self._single,
-            np.array(rates, float),
-            int(min(PLAYED, cycles)), BY_CHANCE, REMEMBERED,
+    def waits(self, hwcs: Sequence[Sequence[Stream]], rates: Sequence[float], cycles: int) -> Waits:
+        """The waits of HWCs with these three streams each.
+
+        ``rates`` : lines a cycle that the DMA moves meanwhile on its channels.
+        ``cycles`` : as many are played.
+        """
+        streams = [(turn, one) for turn, each in enumerate(hwcs) for one in each]
+        most = max(1, *(len(one.times) for _, one in streams))
+        table, times = np.empty((2, len(streams), most), np.int64)
+        for row, (turn, one) in enumerate(streams):
+            number = len(one.times)
+            table[row, :number] = one.places // one.words * one.words % self._banks
+            times[row, :number] = one.times + BETWEEN_STARTS * turn
+        facts = np.array([(len(one.times), one.words.bit_length() - 1) for _, one in streams])
+        waited, done, late = _played(
+            table, times, facts, self._banks, self._lines, self._lengths, self._single, np.array(rates, float),
+            cycles, REMEMBERED,
         )  # fmt: skip
-        return Waits(waited.reshape(-1, 3), late[:, 0], late[:, 1])
+        waited[waited.sum(axis=1) <= BY_CHANCE] = 0
+        means = waited.sum(axis=1) / np.maximum(done, 1)
+        each = [one[:number] for one, number in zip(waited, done.tolist(), strict=True)]
+        by_hwc = [each[first : first + 3] for first in range(0, len(each), 3)]
+        return Waits(means.reshape(-1, 3), by_hwc, late[:, 0], late[:, 1])
 
 
-@lru_cache(maxsize=1 << 12)
-def _places(lines: Lines, words: int) -> NDArray[np.int64]:
-    """The words of the memory that the first accesses begin at, from the first one on."""
-    parts = (range(PLAYED), range(lines.tiles), range(lines.rows), range(lines.channels), range(lines.words))
-    found = [
-        again * lines.again + lines.pitch * row + lines.plane * (tile * lines.channels + channel) + word
-        for again, tile, row, channel, word in islice(product(*parts), PLAYED)
-    ]
-    return np.array(found, np.int64) * words
-
-
-ACCESSES, SIZE, TOGETHER, START, LATER = range(5)
-"""What is known of a port: its accesses, the logarithm of their words, how many follow each other without a pause,
-the cycle in which its HWC begins, and whether it moves its tiles after they have been computed with."""
-
-
-@inner_borrowing
-def _planned(fact, number, cycles):  # type: ignore[no-untyped-def]
-    """The cycle in which an access may come at the earliest: tiles come as often as all accesses take ``cycles``.
-
-    A tile that is read comes with the one before it, a tile of O when the next one begins.
-    """
-    tile, place = number // fact[TOGETHER], number % fact[TOGETHER]
-    return fact[START] + max(0, tile - 1 + 2 * fact[LATER]) * fact[TOGETHER] / fact[ACCESSES] * cycles + place
+ACCESSES, SIZE = range(2)
+"""What is known of a port: its accesses, and the logarithm of their words."""
 
 
 # --- the DMA ---
@@ -246,17 +196,18 @@ def _go(single, lengths, gone, asked, steady, last, taken, late):  # type: ignor
 
 
 @njit(cache=True)
-def _played(table, facts, cycles, banks, lines, lengths, single, rates, most, by_chance, remembered):  # type: ignore[no-untyped-def]
-    """The mean wait of an access of each port, and of a line of words and of bytes of each channel of the DMA.
+def _played(table, times, facts, banks, lines, lengths, single, rates, most, remembered):  # type: ignore[no-untyped-def]
+    """The waits of each access of each port, how many it made, and the mean wait of a line of words and of bytes of
+    each channel of the DMA.
 
-    ``table`` : the first bank of each access; ``facts`` : of each port; ``cycles`` : for all its accesses;
+    ``table`` : the first bank of each access; ``times`` : when it may come; ``facts`` : of each port;
     ``lines`` : the banks of the DMA's lines, of which there are ``lengths``, and whether they are ``single`` bytes,
     ``rates`` of them a cycle;
-    ``most`` : cycles that are played; ``by_chance`` : waits that are none.
+    ``most`` : cycles that are played.
     """
     ports, sizes, channels, together = len(facts), facts[:, SIZE].max() + 1, len(lines), lines.shape[2]
-    done, waited = np.zeros(ports, np.int64), np.zeros(ports, np.int64)
-    free = np.array([_planned(fact, 0, cycles) if fact[ACCESSES] else 0.0 for fact in facts])
+    done, waited = np.zeros(ports, np.int64), np.zeros_like(table)
+    free = times[:, 0].copy()
     wants = np.empty(ports, np.int64)
     # Of banks that accesses of one size want: the port that comes next, the last one, whether it went before narrower
     # ones, for how many accesses it is remembered that the DMA went before it.
@@ -283,7 +234,7 @@ def _played(table, facts, cycles, banks, lines, lengths, single, rates, most, by
             wants[port] = -1
             if done[port] < facts[port, ACCESSES] and cycle >= free[port]:
                 size = facts[port, SIZE]
-                group = wants[port] = table[port, done[port] % table.shape[1]] >> size
+                group = wants[port] = table[port, done[port]] >> size
                 other = chosen[size, group]
                 if other < 0 or _turn(port, last[size, group], ports) < _turn(other, last[size, group], ports):
                     chosen[size, group] = port
@@ -292,21 +243,22 @@ def _played(table, facts, cycles, banks, lines, lengths, single, rates, most, by
                 group = wants[port]
                 if group < 0 or facts[port, SIZE] != size:
                     continue
-                waited[port] += 1
+                waited[port, done[port]] += 1
                 if chosen[size, group] != port or taken[group << size : (group + 1) << size].any():
                     continue
                 if _yields(chosen, steady, won, lost, passed, size, group, remembered):
                     continue
                 taken[group << size : (group + 1) << size] = True
                 last[size, group] = port
-                waited[port] -= 1
+                waited[port, done[port]] -= 1
                 done[port] += 1
-                free[port] = max(cycle + 1, _planned(facts[port], done[port], cycles))
+                if done[port] < facts[port, ACCESSES]:
+                    free[port] = max(cycle + 1, times[port, done[port]])
         for bank in range(banks):
             if steady[bank] >= 0 and chosen[0, bank] < 0 and not taken[bank]:
                 passed[bank] = False
         _go(single, lengths, gone, asked, steady, last_steady, taken, late)
-    return np.where(waited > by_chance, waited, 0) / np.maximum(done, 1), late / np.maximum(moved, 1)
+    return waited, done, late / np.maximum(moved, 1)
 
 
 @inner_borrowing

@@ -6,6 +6,8 @@ of many tiles costs no more than its few distinct ones, and the sum is exactly t
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,14 +19,33 @@ from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
 from hwgen.model.hwc.tiles import WORD_ALIGNED, RowBegins, Tiles, Timed
 from hwgen.model.hwc.timing.operations import play
+from hwgen.model.hwc.timing.requests import AT, COUNT, LIMIT, NUMBER, RECORD_FIELDS
 from hwgen.model.hwc.timing.state import GROUP, Block, Counters, Ints, State, finish, initial_state, rebase
 from hwgen.model.nest.biases import bias_uses
 from hwgen.model.nest.one_level import PerOperand, Prediction, require_one_level
 
-__all__ = ["NO_WAITS", "Cycles", "HwcTiming", "cycles", "least_cycles", "predicted_cycles"]
+__all__ = [
+    "IN_TIME",
+    "NO_WAITS",
+    "Beginning",
+    "Cycles",
+    "HwcTiming",
+    "Waiting",
+    "cycles",
+    "least_cycles",
+    "predicted_cycles",
+]
 
 NO_WAITS = PerOperand(0, 0, 0)
 """Accesses of which none waits."""
+NO_RECORDS = np.zeros((4, 1, RECORD_FIELDS), np.int64)
+"""No room for what ports ask for."""
+Waiting = tuple[Ints, Ints, Ints]
+"""What accesses at the ports of I, W and O wait, in cycles."""
+NONE_KNOWN: Waiting = (np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64))
+"""The same of none, with their number before them."""
+IN_TIME: Waiting = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+"""Nothing waits."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +74,21 @@ class Cycles:
     def stalls_by_name(self) -> dict[str, int]:
         """The stalls, named as the HWC's registers."""
         return {"input": self.stalls.I, "weight": self.stalls.W, "output": self.stalls.O}
+
+
+class Beginning(NamedTuple):
+    """The first cycles of a schedule.
+
+    Members
+    -------
+    cycles : from the start write to the interrupt, if that is among them.
+    records : [operand, record, field] what its ports for I, W and O ask for, as `timing.requests` has it.
+    progress : [event, 2] cycles, and how many operations are done by then.
+    """
+
+    cycles: int | None
+    records: Ints
+    progress: Ints
 
 
 class HwcTiming:
@@ -91,14 +127,38 @@ class HwcTiming:
             resumes=resumes, goes_on=goes_on, most_requantisers=most_requantisers, begins=begins,
         )  # fmt: skip
         self._tiles = self._timed.tiles()
-        self._bias_uses = bias_uses(schedule)
+        self.bias_uses = bias_uses(schedule)
         self._startup = STARTUP + (0 if in_cluster else CONFIGURATION)
+
+    @property
+    def block(self) -> Block:
+        """The block, and what it knows of the layer."""
+        return self._timed.block
+
+    def _waiting(self, waits: PerOperand) -> Block:
+        return self._timed.block._replace(
+            waits_i=waits.I, waits_w=waits.W, waits_o=waits.O, waits_b=waits.O // self.bias_uses
+        )
+
+    def beginning(self, most: int, first: Waiting) -> Beginning:
+        """Its first cycles, ``most`` or a few more, in which accesses wait as ``first`` has it, and then no more."""
+        waits = int(any(one.any() for one in first))
+        block = self._timed.block._replace(waits_o=waits)  # of waits that are none, nothing is played
+        known = tuple(np.append(0, one) for one in first)
+        state, records, ends = _Walk(self._timed, block, self._tiles).beginning(most, known)  # type: ignore[arg-type]
+        progress = np.vstack([[0, 0], records[3, 1 : records[3, 0, COUNT] + 1, AT : NUMBER + 1]])
+        counters = Counters(*state[: len(Counters._fields)].tolist())
+        ends = ends and counters.operations == self._operations
+        cycles = self._startup + sum(counters[1:]) + finish(block, state) - counters.now if ends else None
+        return Beginning(cycles, records[:3], progress)
+
+    @cached_property
+    def _operations(self) -> int:
+        return self.cycles().compute
 
     def cycles(self, waits: PerOperand = NO_WAITS) -> Cycles:
         """Its cycles; ``waits`` : of an access to I, W and O on average, in `PARTS` of a cycle."""
-        block = self._timed.block._replace(
-            waits_i=waits.I, waits_w=waits.W, waits_o=waits.O, waits_b=waits.O // self._bias_uses
-        )
+        block = self._waiting(waits)
         walk = _Walk(self._timed, block, self._tiles)
         counters = Counters(*walk.counters().tolist())
         return Cycles(
@@ -146,12 +206,24 @@ class _Walk:
         sums: Ints = np.bincount(taken, minlength=len(gains)) @ np.array(gains)
         return sums
 
-    def _play(self, tile: int, state: State) -> None:
+    def beginning(self, most: int, waiting: Waiting) -> tuple[State, Ints, bool]:
+        """The state after the first cycles, what is written down in them, and whether the last tile ends in them."""
+        records = np.empty((4, 2 * most, RECORD_FIELDS), np.int64)
+        records[:, 0] = 0
+        records[:, 0, LIMIT] = most
+        state = self.state.copy()
+        for tile in range(len(self._tiles.kind)):
+            self._play(tile, state, records, waiting)
+            if state[0] > most:
+                break
+        return state, records, tile + 1 == len(self._tiles.kind)
+
+    def _play(self, tile: int, state: State, records: Ints = NO_RECORDS, waiting: Waiting = NONE_KNOWN) -> None:
         """Play one tile; groups count from the last tile's, so that they do not make states differ."""
         timed, block, tiles = self._timed, self._block, self._tiles
         low, high = tiles.low[:, tile].copy(), tiles.high[:, tile].copy()
         state[GROUP] += tiles.low[0, max(tile - 1, 0)] // block.group
-        play(block, timed.nest_after(int(tiles.turned[tile])), low, high, state)
+        play(block, timed.nest_after(int(tiles.turned[tile])), low, high, state, records, waiting)
         state[GROUP] -= low[0] // block.group
 
     def _number(self, state: State) -> int:

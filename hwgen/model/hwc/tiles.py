@@ -30,10 +30,11 @@ MOST_TILES = 1 << 16
 
 
 class RowBegins(NamedTuple):
-    """The bytes of a port's word in which rows of I and of outputs begin: a slice of a layer may begin in any."""
+    """The bytes of a port's word in which rows of I, of outputs and of sums begin: a slice may begin in any."""
 
     I: int  # noqa: E741 - the operand's name
     O: int  # noqa: E741
+    sums: int = 0
 
 
 WORD_ALIGNED = RowBegins(0, 0)
@@ -79,7 +80,7 @@ class Timed:
         most_requantisers: int = WORD_BYTES,
         begins: RowBegins = WORD_ALIGNED,
     ) -> None:
-        self._begins = begins
+        self._begins, self._nests = begins, dict[int, Nest]()
         self._words_ahead, self._most_requantisers = words_ahead, most_requantisers
         self._requantisation = schedule.requantisation
         self._layer, self._lanes, self._bits = schedule.layer, schedule.lanes, schedule.bits
@@ -118,9 +119,11 @@ class Timed:
 
     def nest_after(self, turned: int) -> Nest:
         """The nest of a tile before which a loop turned; -1: of the first one."""
-        steps = self.nest.size_steps.copy()
-        steps[-1] = self._size_steps[turned] if turned >= 0 else len(WEIGHT_DIMS)
-        return self.nest._replace(size_steps=steps)
+        if turned not in self._nests:
+            steps = self.nest.size_steps.copy()
+            steps[-1] = self._size_steps[turned] if turned >= 0 else len(WEIGHT_DIMS)
+            self._nests[turned] = self.nest._replace(size_steps=steps)
+        return self._nests[turned]
 
     def _kinds(self, low: Ints, high: Ints, turned: Ints) -> tuple[Ints, Ints]:
         """Kinds of tiles by extents, by what is first and last in the reduction, clipped at the image's edge, aligned
@@ -225,6 +228,7 @@ class Timed:
             output_word=self._ports.O // 8,
             input_begins=self._begins.I,
             output_begins=self._begins.O,
+            sums_begin=self._begins.sums,
             spills=spills,
             resumes=False,
             goes_on=False,

@@ -16,7 +16,7 @@ from tests.random.descriptors import random_descriptors
 
 
 def walked(one: Descriptor, dma: DmaParameters) -> list[tuple[set[int], bool]]:
-    """The words of each line, byte by byte, and whether it writes single bytes."""
+    """The words of each line, byte by byte, and whether it writes single bytes: a line begins with a segment."""
     found: list[tuple[set[int], bool]] = []
     for _, begin in one.runs():
         addresses = [begin + offset for offset in one.offsets()]
@@ -26,7 +26,9 @@ def walked(one: Descriptor, dma: DmaParameters) -> list[tuple[set[int], bool]]:
             continue
         fold = one.fold if one.scattered else one.length
         for index, byte in enumerate(addresses):
-            if index % fold == 0 or byte % dma.beat_bytes == 0:
+            if index % fold == 0:
+                first = byte // 4
+            if index % fold == 0 or (byte % 4 == 0 and (byte // 4 - first) % dma.ports == 0):
                 found.append((set(), False))
             found[-1][0].add(byte // 4)
     return found
@@ -40,9 +42,11 @@ def test_lines_of_random_programs(queue: Queue, axi_bits: int) -> None:
     for _ in range(40):
         moves = random_descriptors(rng, 4, loads=queue is Queue.LOAD)
         commands: list[Command] = [(load if queue is Queue.LOAD else store)(one.encode()) for one in moves]
-        loads, stores = lines.moved_lines([start(1), *commands], hardware)
+        moved = lines.moved_lines([start(1), *commands], hardware, [0])
+        (loads, stores), numbers = moved.beside[0], moved.numbers
         found, none = (loads, stores) if queue is Queue.LOAD else (stores, loads)
         assert none.number == 0
+        assert numbers == (loads.number, stores.number)
         assert (none.words < 0).all()
         if found.number > lines.PLAYED_LINES:
             continue
@@ -59,12 +63,26 @@ def test_long_programs_are_played_in_parts() -> None:
     hardware = ClusterParameters(HWC, 2, axi_bits=32)
     words = Descriptor(16_000, 0, 0, 0, 0)  # type: ignore[arg-type]
     single = Descriptor(4_000, 2, 2, 0, 0, scattered=True, fold=9999, fast_stride=8)  # type: ignore[arg-type]
-    loads, _ = lines.moved_lines([load(words.encode()), load(single.encode())], hardware)
+    moves = [load(words.encode()), load(single.encode())]
+    ((loads, _),) = lines.moved_lines([start(1), *moves], hardware, [0]).beside
     assert loads.number == 8000
     assert len(loads.words) == lines.PLAYED_LINES
     assert loads.single.sum() == pytest.approx(lines.PLAYED_LINES / 2, abs=lines.STRETCH)
     steps = np.diff(loads.words[~loads.single, 0])
     assert (steps == 1).sum() >= len(steps) - lines.PLAYED_LINES // lines.STRETCH
+
+
+def test_lines_beside_work_are_those_between_its_start_and_the_next_one() -> None:
+    """Tiles of two kinds in turns, each of which has its own; what is before the first one is beside none."""
+    hardware = ClusterParameters(HWC, 2, axi_bits=64)
+    commands: list[Command] = []
+    for tile in range(5):
+        commands += [load(Descriptor(12, 2, 0, 0, 64 * tile).encode()), start(1)]  # type: ignore[arg-type]
+    moved = lines.moved_lines(commands, hardware, [0, 1, 0, 1, 0])
+    (first, none), (second, _) = moved.beside
+    assert first.words.tolist() == [[16, 17], [18, -1], [48, 49], [50, -1]]
+    assert second.words.tolist() == [[32, 33], [34, -1], [64, 65], [66, -1]]
+    assert (first.number, none.number, second.number, moved.numbers) == (4, 0, 4, (10, 0))
 
 
 def test_estimated_bytes_go_to_the_lanes() -> None:

@@ -9,14 +9,19 @@ import pytest
 
 from hwgen.arch.cluster import TcdmParameters
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
-from hwgen.model.cluster.bank_waits import BY_CHANCE, BankContest, Lines, Moved, Stream, Waits
+from hwgen.model.cluster.bank_waits import BETWEEN_STARTS, BY_CHANCE, BankContest, Moved, Stream, Waits
 from tests.gateware.simulate import simulate
 
 WORDS = 2000
-IN_ROW = Lines(pitch=0, plane=0, rows=1, channels=1, words=1, tiles=1, again=1)
-"""Words that follow each other through the banks."""
-IN_ONE_BANK = Lines(pitch=16, plane=16, rows=8, channels=8, words=1, tiles=64, again=16)
-NOTHING = Stream(accesses=0, words=1, first=0, lines=IN_ROW)
+NOTHING = Stream(1, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def in_one_bank(accesses: int = WORDS, words: int = 1, first: int = 0) -> Stream:
+    """A port that asks for words 16 apart, at the same distances in time: all the time if there are `WORDS`."""
+    number = np.arange(accesses)
+    return Stream(words, number * (WORDS // accesses) * (accesses < WORDS), first + 16 * number)
+
+
 RESTS = Moved(np.full((1, 1), -1), np.zeros(1, np.bool_), 0)
 
 
@@ -26,25 +31,10 @@ def moved(words: Sequence[Sequence[int]], single: bool = False) -> Moved:
 
 def waits(hwcs: Sequence[Sequence[Stream]], banks: int, dma: Moved = RESTS, rate: float = 0.0) -> Waits:
     """Those of HWCs that ask all the time, while the DMA moves ``rate`` lines a cycle."""
-    return BankContest(hwcs, [dma, RESTS], banks).waits(WORDS, (rate, 0.0))
+    return BankContest([dma, RESTS], banks).waits(hwcs, (rate, 0.0), WORDS)
 
 
 # --- against the hardware ---
-
-
-def words_of(stream: Stream) -> list[int]:
-    """The first word of each access, from the first access on."""
-    lines, found = stream.lines, list[int]()
-    again = 0
-    while len(found) < WORDS:
-        for tile in range(lines.tiles):
-            for row in range(lines.rows):
-                for channel in range(tile * lines.channels, (tile + 1) * lines.channels):
-                    first = again + lines.pitch * row + lines.plane * channel
-                    found += [first + word for word in range(lines.words)]
-        again += lines.again
-    begin = stream.first // stream.words * stream.words
-    return [begin + stream.words * one for one in found]
 
 
 def measured(
@@ -56,25 +46,19 @@ def measured(
     first_of_dma, masters = len(streams), len(streams) + len(channels) * together
     widths = tuple([one.words for one in streams] + [1] * (len(channels) * together))
     dut = TcdmBanks(TcdmParameters(masters, banks, 64 * banks, widths, frozenset(range(first_of_dma, masters))))
-    places = [words_of(one) for one in streams]
-    done, waited = [0] * len(streams), [0] * len(streams)
+    done = [0] * len(streams)
+    each = [[0] * (1 + len(one.times)) for one in streams]
     gone = [[0] * together for _ in channels]
     given, due = [0] * len(channels), [0.0] * len(channels)
     late, asked_banks = np.zeros((len(channels), 2)), np.zeros((len(channels), 2))
 
-    def may_come(number: int) -> float:
-        """I and W are read a tile ahead, O is written a tile later; HWCs begin ten cycles after each other."""
-        one, (turn, operand) = streams[number], divmod(number, 3)
-        tile, place = divmod(done[number], one.together)
-        tile = tile + 1 if operand == 2 else max(0, tile - 1)
-        return 10 * turn + tile * one.together / one.accesses * cycles + place
-
-    def asks(cycle: int, free: list[float]) -> dict[int, int]:
+    def asks(cycle: int, free: list[int]) -> dict[int, int]:
         """The bank of each master that asks."""
         found = {}
         for number, one in enumerate(streams):
-            if done[number] < one.accesses and cycle >= max(free[number], may_come(number)):
-                found[number] = places[number][done[number]] % banks
+            at = done[number]
+            if at < len(one.times) and cycle >= max(free[number], one.times[at] + BETWEEN_STARTS * (number // 3)):
+                found[number] = int(one.places[at] // one.words * one.words % banks)
         for channel, one in enumerate(channels):
             due[channel] += rates[channel]
             if due[channel] >= 1 and given[channel] - min(gone[channel]) < 2:
@@ -92,7 +76,7 @@ def measured(
         return found
 
     async def bench(ctx: Any) -> None:
-        free = [0.0] * len(streams)
+        free = [0] * len(streams)
         for cycle in range(cycles):
             wanted = asks(cycle, free)
             for number, bank in wanted.items():
@@ -114,23 +98,28 @@ def measured(
                     done[number] += 1
                     free[number] = cycle + 1
                 else:
-                    waited[number] += 1
+                    each[number][done[number]] += 1
             await ctx.tick()
 
     simulate(dut, bench)
+    known = [np.array(one[:number]) * (sum(one) > BY_CHANCE) for one, number in zip(each, done, strict=True)]
     per_access = [
-        (count if count > BY_CHANCE else 0) / max(1, number) for count, number in zip(waited, done, strict=True)
+        (sum(one) if sum(one) > BY_CHANCE else 0) / max(1, number) for one, number in zip(each, done, strict=True)
     ]
     per_line = late / np.maximum(1, asked_banks)
-    return Waits(np.array(per_access).reshape(-1, 3), per_line[:, 0], per_line[:, 1])
+    by_hwc = [known[first : first + 3] for first in range(0, len(known), 3)]
+    return Waits(np.array(per_access).reshape(-1, 3), by_hwc, per_line[:, 0], per_line[:, 1])
 
 
 def random_stream(rng: Random, words: int) -> Stream:
-    lines = Lines(
-        pitch=rng.randrange(40), plane=rng.randrange(90), rows=rng.randint(1, 4), channels=rng.randint(1, 4),
-        words=rng.randint(1, 6), tiles=rng.randint(1, 3), again=rng.randint(1, 40),
-    )  # fmt: skip
-    return Stream(rng.choice((0, 60, 150, 290)), words, rng.randrange(64), lines)
+    """Bursts of words side by side or apart, some of which may come before the ones before them are done."""
+    times, places, at = list[int](), list[int](), 0
+    for _ in range(rng.choice((0, 4, 12, 25))):
+        at, place, step = at + rng.randrange(30), rng.randrange(500), rng.choice((1, 1, 2, 4)) * words
+        for access in range(rng.randint(1, 20)):
+            times.append(at + access)
+            places.append(place + step * access)
+    return Stream(words, np.array(times, np.int64), np.array(places, np.int64))
 
 
 def random_channel(rng: Random, together: int, banks: int) -> Moved:
@@ -148,11 +137,15 @@ def test_the_arbiter_is_that_of_the_hardware(seed: int) -> None:
     hwcs = [[random_stream(rng, words) for words in widths] for _ in range(rng.choice((1, 2)))]
     channels = [random_channel(rng, together, banks) for _ in range(2)]
     rates = [rng.choice((0.0, 0.375, 1.0)) for _ in channels]
-    found = BankContest(hwcs, channels, banks).waits(300, rates)
+    found = BankContest(channels, banks).waits(hwcs, rates, 300)
     wanted = measured(hwcs, channels, banks, 300, rates)
     assert found.accesses.sum() > 0
-    for one, other in zip(found, wanted, strict=True):
-        assert one == pytest.approx(other, abs=1e-9)
+    for name in ("accesses", "words", "single"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name), abs=1e-9)
+    pairs = [
+        pair for one, other in zip(found.each, wanted.each, strict=True) for pair in zip(one, other, strict=True)
+    ]
+    assert all(one.tolist() == other.tolist() for one, other in pairs)
 
 
 # --- by hand ---
@@ -160,26 +153,26 @@ def test_the_arbiter_is_that_of_the_hardware(seed: int) -> None:
 
 @pytest.mark.parametrize("hwcs", [1, 2, 3])
 def test_words_in_one_bank_are_read_one_after_the_other(hwcs: int) -> None:
-    stream = Stream(WORDS, 1, 0, IN_ONE_BANK)
+    stream = in_one_bank()
     found = waits([[stream, NOTHING, NOTHING]] * hwcs, 16)
     assert found.accesses[:, 0] == pytest.approx([hwcs - 1] * hwcs, abs=0.05)
-    apart = [[Stream(WORDS, 1, hwc, IN_ONE_BANK), NOTHING, NOTHING] for hwc in range(hwcs)]
+    apart = [[in_one_bank(first=hwc), NOTHING, NOTHING] for hwc in range(hwcs)]
     assert not waits(apart, 16).accesses.any()
 
 
 def test_who_does_not_ask_waits_for_nothing() -> None:
-    led = [NOTHING, Stream(WORDS, 1, 0, IN_ONE_BANK), NOTHING]
-    leader, follower = waits([[Stream(WORDS, 1, 0, IN_ONE_BANK), NOTHING, NOTHING], led], 16).accesses
+    led = [NOTHING, in_one_bank(), NOTHING]
+    leader, follower = waits([[in_one_bank(), NOTHING, NOTHING], led], 16).accesses
     assert (follower[0], follower[2], leader[1], leader[2]) == (0, 0, 0, 0)
     assert leader[0] > 0.9
     assert follower[1] > 0.9
 
 
 def test_a_wide_port_and_narrow_ones_take_turns() -> None:
-    wide, narrow = Stream(WORDS, 2, 0, IN_ONE_BANK), Stream(WORDS, 1, 0, IN_ONE_BANK)
+    wide, narrow = in_one_bank(words=2), in_one_bank()
     both = waits([[narrow, wide, NOTHING]], 16).accesses[0]
     assert pytest.approx((1, 1), abs=0.05) == tuple(both[:2])
-    seldom = Stream(WORDS // 10, 1, 0, IN_ONE_BANK)
+    seldom = in_one_bank(WORDS // 10)
     found = waits([[seldom, wide, NOTHING]], 16).accesses[0]
     assert pytest.approx(1, abs=0.1) == found[0]
     assert pytest.approx(0.1, abs=0.03) == found[1]
@@ -187,10 +180,10 @@ def test_a_wide_port_and_narrow_ones_take_turns() -> None:
 
 def test_the_dma_and_who_waited_for_it_take_turns() -> None:
     """Of a bank that both ask for all the time each gets half; who asks seldom costs the DMA a cycle each time."""
-    one_bank, line = Stream(WORDS, 1, 0, IN_ONE_BANK), moved([[0]])
+    one_bank, line = in_one_bank(), moved([[0]])
     both = waits([[one_bank, NOTHING, NOTHING]], 16, line, 1.0)
     assert (both.accesses[0, 0], both.words[0]) == pytest.approx((1, 1), abs=0.05)
-    seldom = waits([[Stream(WORDS // 10, 1, 0, IN_ONE_BANK), NOTHING, NOTHING]], 16, line, 1.0)
+    seldom = waits([[in_one_bank(WORDS // 10), NOTHING, NOTHING]], 16, line, 1.0)
     assert (seldom.accesses[0, 0], seldom.words[0]) == pytest.approx((1, 0.1), abs=0.05)
     apart = waits([[one_bank, NOTHING, NOTHING]], 16, moved([[1], [2], [3]]), 1.0)
     assert not apart.accesses.any()
@@ -199,8 +192,8 @@ def test_the_dma_and_who_waited_for_it_take_turns() -> None:
 
 def test_two_words_of_a_line_in_one_bank_do_not_wait_for_the_hwcs() -> None:
     """They wait for each other, which is left to the model of the DMA."""
-    found = waits([[Stream(WORDS, 1, 8, IN_ONE_BANK), NOTHING, NOTHING]], 16, moved([[0, 0]], single=True), 0.5)
+    found = waits([[in_one_bank(first=8), NOTHING, NOTHING]], 16, moved([[0, 0]], single=True), 0.5)
     assert not found.single.any()
-    contested = waits([[Stream(WORDS // 5, 1, 0, IN_ONE_BANK), NOTHING, NOTHING]], 16, moved([[0, 0]], True), 0.5)
+    contested = waits([[in_one_bank(WORDS // 5), NOTHING, NOTHING]], 16, moved([[0, 0]], True), 0.5)
     assert contested.single[0] == pytest.approx(0.4 / 0.8, abs=0.1)  # a fifth of the cycles; two of them are a line
     assert not contested.words.any()

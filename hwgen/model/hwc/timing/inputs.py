@@ -15,6 +15,7 @@ from hwgen.arch.latency import (
     REQUEST_TO_ANSWER,
 )
 from hwgen.model.compiled import inner_unchecked
+from hwgen.model.hwc.timing.requests import note, note_words
 from hwgen.model.hwc.timing.waits import waits_of
 
 __all__ = ["input_tile"]
@@ -41,12 +42,12 @@ def _written(stream, block, at):  # type: ignore[no-untyped-def]
 
 
 @inner_unchecked
-def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: ignore[no-untyped-def]
+def input_tile(stream, block, low, high, same_execution, group_seeks, first_channel, records, waits):  # type: ignore[no-untyped-def]
     """The first cycle in which an operation can use the next tile of I. Each step to another group takes a cycle."""
     stride, taps = block.phases, high[5] + block.beside - low[5]
     begin = stream.placed + 1 + group_seeks
     stays = same_execution and group_seeks == 0
-    rows = drop = 0
+    rows = drop = next_new = 0
     corner = low[3] * block.stride_x + low[5] - block.left
     first = max(corner, 0)
     last = min((high[3] - 1) * block.stride_x + high[5] + block.beside - 1 - block.left, block.width - 1)
@@ -82,15 +83,15 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
         stream.next_new = last + 1 if block.columns_slide else min((high[2] - 1) * block.stride_y + high[4], bottom)
     # The end of a tile without new words takes a place among the outstanding words.
     placed = stream.placed = max(offered, stream.pushed + 1)
+    earliest = max(placed + INPUT_OFFERED, stream.begun_1 + 1)
     pushed = max(
-        placed + INPUT_OFFERED,
-        stream.requested if rows else max(stream.requested, stream.words[block.words_ahead - 1]) + 1,
-        stream.begun_1 + 1,
+        earliest, stream.requested if rows else max(stream.requested, stream.words[block.words_ahead - 1]) + 1
     )
     drop_at = max(stream.released, pushed + 1) + FREED + INPUT_NOTICED
     stream.pushed, stream.first = pushed, 0
     # New columns overwrite others, whose last use must be over.
-    pushed = max(pushed, drop_at - INPUT_NOTICED - 1) if slid and rows else pushed
+    if slid and rows:
+        earliest, pushed = max(earliest, drop_at - INPUT_NOTICED - 1), max(pushed, drop_at - INPUT_NOTICED - 1)
     if not rows:
         stream.free += stream.drop
         stream.requested = pushed
@@ -99,22 +100,44 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
         begins = first * block.element + block.input_begins
         word = block.input_word
         words = (begins + (last + 1 - first) * block.element - 1) // word - begins // word + 1
-        drop = _fetch(stream, block, pushed, rows, high[1] - low[1], words, begins % word, drop, drop_at, slid)
+        note(records, np.int64(0), next_new, low[2], high[2], low[4], high[4], first_channel, high[1] - low[1],
+             begins // word, words)  # fmt: skip
+        drop = _fetch(
+            stream,
+            block,
+            pushed,
+            earliest,
+            rows,
+            high[1] - low[1],
+            words,
+            begins % word,
+            drop,
+            drop_at,
+            slid,
+            records,
+            waits,
+        )
     else:
         cycles = _write_cycles(block, first, last, corner, stride, taps if gaps else stride)
-        drop = _fetch_phases(stream, block, pushed, rows, high[1] - low[1], cycles, drop, drop_at, slid)
+        begins = first * block.element + block.input_begins
+        note(records, np.int64(0), next_new, low[2], high[2], low[4], high[4], first_channel, high[1] - low[1],
+             begins // block.input_word, len(cycles))  # fmt: skip
+        drop = _fetch_phases(
+            stream, block, pushed, earliest, rows, high[1] - low[1], cycles, drop, drop_at, slid, records, waits
+        )
     stream.drop, stream.drop_at = drop, drop_at
     return stream.words[0] + INPUT_TOKEN
 
 
 @inner_unchecked
-def _cycles(stream, block, words):  # type: ignore[no-untyped-def]
+def _cycles(stream, block, words, earliest, records, waits):  # type: ignore[no-untyped-def]
     """Cycles in which words are requested, a word a cycle where nothing waits."""
-    return words + waits_of(stream, words * block.waits_i)
+    note_words(records, earliest + 1, words)
+    return words + waits_of(stream, words, block.waits_i, waits)
 
 
 @inner_unchecked
-def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, slid):  # type: ignore[no-untyped-def]
+def _fetch(stream, block, pushed, earliest, rows, channels, words, offset, drop, drop_at, slid, records, waits):  # type: ignore[no-untyped-def]
     """Fetch row by row, a word a cycle where there is room; returns the part of ``drop`` that is not used.
 
     A word needs room for the bytes of its slab up to it, the last one for the whole slab; where the tile has ``slid``
@@ -124,11 +147,11 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
     requested, free, earlier = pushed, stream.free, stream.drop
     left = rows
     if slid:
-        requested += _cycles(stream, block, rows * channels * words)
+        requested += _cycles(stream, block, rows * channels * words, earliest, records, waits)
         left = 0
     while left:
         whole = min(left, free // slab)
-        requested += _cycles(stream, block, whole * channels * words)
+        requested += _cycles(stream, block, whole * channels * words, earliest, records, waits)
         free -= whole * slab
         left -= whole
         if left:
@@ -139,19 +162,19 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
                 if lines < channels:
                     fit += max(0, min(words - 1, (free % line + offset) // block.input_word))
                 fit = min(fit, channels * words - 1)
-                requested += _cycles(stream, block, max(fit - done, 0))
+                requested += _cycles(stream, block, max(fit - done, 0), earliest, records, waits)
                 done = max(fit, done)
                 if earlier:
                     free += earlier
                     earlier = 0
-                    requested = max(requested, stream.drop_at - 1)
+                    earliest, requested = stream.drop_at - 1, max(requested, stream.drop_at - 1)
                 elif drop:
                     free += drop
                     drop = 0
-                    requested = max(requested, drop_at - 1)
+                    earliest, requested = drop_at - 1, max(requested, drop_at - 1)
                 else:
                     free = slab  # the tile is too large: the hardware refuses it
-            requested += _cycles(stream, block, channels * words - done)
+            requested += _cycles(stream, block, channels * words - done, earliest, records, waits)
             free -= slab
             left -= 1
     stream.free, stream.requested = free + earlier, requested
@@ -179,7 +202,7 @@ def _write_cycles(block, first, last, corner, stride, used):  # type: ignore[no-
 
 
 @inner_unchecked
-def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, slid):  # type: ignore[no-untyped-def]
+def _fetch_phases(stream, block, pushed, earliest, rows, channels, cycles, drop, drop_at, slid, records, waits):  # type: ignore[no-untyped-def]
     """The fetch of `_fetch`, with strides. A word waits for a place among the outstanding ones, and until its line
     has room."""
     requested, free, earlier = pushed, stream.free, stream.drop
@@ -191,12 +214,18 @@ def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, 
                 if free < need and earlier:
                     free += earlier
                     earlier = 0
-                    requested = max(requested, stream.drop_at - 1)
+                    earliest, requested = stream.drop_at - 1, max(requested, stream.drop_at - 1)
                 if free < need and drop:
                     free += drop
                     drop = 0
-                    requested = max(requested, drop_at - 1)
-                requested = max(requested, stream.words[block.words_ahead - 1]) + 1 + waits_of(stream, block.waits_i)
+                    earliest, requested = drop_at - 1, max(requested, drop_at - 1)
+                earliest = max(earliest, stream.words[block.words_ahead - 1])
+                note_words(records, earliest + 1, 1)
+                requested = (
+                    max(requested, stream.words[block.words_ahead - 1])
+                    + 1
+                    + waits_of(stream, 1, block.waits_i, waits)
+                )
                 written = stream.words[0]
                 if cycles[word]:
                     _written(stream, block, max(requested + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1)

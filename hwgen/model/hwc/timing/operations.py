@@ -5,10 +5,11 @@ import numpy as np
 from hwgen.arch import bus, latency
 from hwgen.arch.latency import OUTPUT_ROOM, ROW_ADDRESS
 from hwgen.model.compiled import digest, inner_unchecked, njit
-from hwgen.model.hwc.timing import inputs, outputs, repeats, state, waits, weight_lines, weights
+from hwgen.model.hwc.timing import inputs, outputs, repeats, requests, state, waits, weight_lines, weights
 from hwgen.model.hwc.timing.inputs import input_tile
 from hwgen.model.hwc.timing.outputs import next_tile, serve
 from hwgen.model.hwc.timing.repeats import kept_size, repeat
+from hwgen.model.hwc.timing.requests import LIMIT, note_words
 from hwgen.model.hwc.timing.state import L_AT, L_LOADED, L_LOOPS, L_TAKEN, L_TIMES, SAVED, SIZE, STATE
 from hwgen.model.hwc.timing.weight_lines import line_tile
 from hwgen.model.hwc.timing.weights import weight_tile
@@ -95,11 +96,16 @@ def _ranges(nest, operand, lo, hi, tile_low, tile_high, low, high):  # type: ign
 
 
 @inner_unchecked
-def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-def]
+def _play(block, nest, tile_low, tile_high, state, records, waiting):  # type: ignore[no-untyped-def]
     """Play one tile: operation by operation, or many at a time where no event can come between them.
 
-    ``state`` is the state before the tile, and is changed to the one after it.
+    ``state`` is the state before the tile, and is changed to the one after it. ``records`` : of I, W and O, what is
+    asked for at their ports, then how many operations are done by when, where there is room for them; no more is
+    played then than up to the cycle `LIMIT`. ``waiting`` : what the first accesses to I, W and O wait.
     """
+    of_i, of_w, of_o = records[0], records[1], records[2]
+    waits_i, waits_w, waits_o = waiting
+    recorded = len(of_i) > 1
     s = state[:SIZE].view(STATE)[0]
     loops, n = nest.loops, len(nest.loops)
     lo, hi, begin, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
@@ -121,7 +127,9 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
     if block.spills:
         walk[L_AT] = 1 + ROW_ADDRESS
         next_tile(block, nest, walk, to_load)
-        serve(s.output, block, nest, low, high, s.now < 0, pieces, walk, to_load, saved, times, indices)
+        serve(
+            s.output, block, nest, low, high, s.now < 0, pieces, walk, to_load, saved, times, indices, of_o, waits_o
+        )
     turned = -1
     while True:
         for j in range(turned + 1, n):
@@ -139,18 +147,20 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
             if block.grouped:
                 seeks = abs(low[0] // block.group - s.input.group)
                 s.input.group = low[0] // block.group
-            arrived = input_tile(s.input, block, low, high, turned >= 0 and turned == block.marker_i, seeks)
+            stays = turned >= 0 and turned == block.marker_i
+            channel = low[0] // block.group * nest.extents[1] + low[1] if block.grouped else low[1]
+            arrived = input_tile(s.input, block, low, high, stays, seeks, channel, of_i, waits_i)
             s.stall_i += max(arrived - now, 0)
             now = max(arrived, now)
         if new_w:
             _ranges(nest, np.int64(1), lo, hi, tile_low, tile_high, low, high)
             fetches = not block.weights_stay or turned < 0 or turned != block.marker_w
             if block.line_pitch:
-                arrived = line_tile(s.weight, block, nest, low, high, fetches)
+                arrived = line_tile(s.weight, block, nest, low, high, fetches, of_w, waits_w)
             else:
                 size = (high[0] - low[0]) * (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
                 words = -(-size * block.element // block.weight_word)
-                arrived = weight_tile(s.weight, block, nest.size_steps[turned], fetches, words)
+                arrived = weight_tile(s.weight, block, low, nest.size_steps[turned], fetches, words, of_w, waits_w)
             s.stall_w += max(arrived - now, 0)
             now = max(arrived, now)
         at = now
@@ -197,11 +207,16 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
             s.weight.released = last
         if ends_o:
             s.output.ended = last + 1
-            serve(s.output, block, nest, o_low, o_high, final, pieces, walk, to_load, saved, times, indices)
-        if following < 0:
+            serve(
+                s.output, block, nest, o_low, o_high, final, pieces, walk, to_load, saved, times, indices,
+                of_o, waits_o,
+            )  # fmt: skip
+        if recorded:
+            note_words(records[3], s.now, s.operations)
+        if following < 0 or (recorded and s.now > of_i[0, LIMIT]):
             return
         turned = following
-        if nest.repeats[turned] and lo[turned] > begin[turned]:
+        if nest.repeats[turned] and lo[turned] > begin[turned] and not recorded:
             left = (end[turned] - 1 - lo[turned]) // loops[turned, 1]
             skipped = repeat(block, nest, state, walk, saved, kept[turned], relative, turned, lo[turned], left)
             hi[turned] += skipped * loops[turned, 1]
@@ -213,12 +228,12 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     """The compiled kernel, kept in numba's cache for as long as ``sources`` stays the same: see `digest`."""
 
     @njit(cache=True, error_model="numpy")
-    def kernel(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-def]
+    def kernel(block, nest, tile_low, tile_high, state, records, waiting):  # type: ignore[no-untyped-def]
         """Play one tile; ``state`` is the state before it, and is changed to the one after it."""
         if sources:
-            _play(block, nest, tile_low, tile_high, state)
+            _play(block, nest, tile_low, tile_high, state, records, waiting)
 
     return kernel
 
 
-play = _cached(digest(bus, latency, inputs, outputs, repeats, state, waits, weight_lines, weights))
+play = _cached(digest(bus, latency, inputs, outputs, repeats, requests, state, waits, weight_lines, weights))

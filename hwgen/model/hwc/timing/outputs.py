@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.latency import (
     BIAS_KEPT,
     NEXT_BIASES,
@@ -14,6 +14,7 @@ from hwgen.arch.latency import (
     TILES_LOADED_AHEAD,
 )
 from hwgen.model.compiled import inner_unchecked
+from hwgen.model.hwc.timing.requests import SAVED_COUNT, SAVED_GONE, note, note_words
 from hwgen.model.hwc.timing.state import (
     L_AHEAD,
     L_AT,
@@ -29,9 +30,12 @@ from hwgen.model.hwc.timing.state import (
     L_VECTORS,
     NEVER,
 )
-from hwgen.model.hwc.timing.waits import waits_of
+from hwgen.model.hwc.timing.waits import GONE, waits_of
 
-__all__ = ["next_tile", "serve"]
+__all__ = ["BIASES", "LOADED", "SPILLED", "STORED", "next_tile", "serve"]
+
+STORED, SPILLED, LOADED, BIASES = range(4)
+"""What is written down of vectors: that they are stored as outputs or as sums, loaded, or that biases are fetched."""
 
 
 @inner_unchecked
@@ -87,11 +91,18 @@ def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignor
 
 
 @inner_unchecked
+def _sum_accesses(block, begin, columns):  # type: ignore[no-untyped-def]
+    """Accesses to the sums of a row of lanes."""
+    first = block.sums_begin + begin * SUM_BYTES
+    return (first + columns * SUM_BYTES - 1) // block.output_word - first // block.output_word + 1
+
+
+@inner_unchecked
 def _accesses(block, lines, begin, columns, ends_row, final):  # type: ignore[no-untyped-def]
-    """Accesses with which a vector of ``lines`` rows of lanes is stored: one for a sum, or for each word of outputs
-    that is full with them or ends the row."""
+    """Accesses with which a vector of ``lines`` rows of lanes is stored: one for each word of sums, or for each word
+    of outputs that is full with them or ends the row."""
     if not final:
-        return lines * columns
+        return lines * _sum_accesses(block, begin, columns)
     first = block.output_begins + begin * block.element
     end = first + columns * block.element
     return lines * (
@@ -175,10 +186,10 @@ def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untype
 
 
 @inner_unchecked
-def _access(output, waits, offered):  # type: ignore[no-untyped-def]
+def _access(output, waits, offered, first):  # type: ignore[no-untyped-def]
     """The cycle in which the port takes an access that is ``offered`` to it: one may wait beside another one."""
     taken = max(offered, output.granted_1 + 1)
-    granted = max(taken, output.granted) + 1 + waits_of(output, waits)
+    granted = max(taken, output.granted) + 1 + waits_of(output, 1, waits, first)
     output.granted_1, output.granted = output.granted, granted
     return taken
 
@@ -193,25 +204,34 @@ def _again(block, late):  # type: ignore[no-untyped-def]
 
 
 @inner_unchecked
-def _fetch(output, block, waits, start, words):  # type: ignore[no-untyped-def]
-    """Fetch a word a cycle, where none ``waits``; returns the cycle in which the last one is requested."""
+def _fetch(output, block, waits, start, words, accesses, first):  # type: ignore[no-untyped-def]
+    """Fetch a word a cycle, where no access ``waits``; returns the cycle in which the last one is requested."""
     taken = start + PORT_ISSUE + block.scaling
     if not block.waits_o:
         return taken + words
-    for _ in range(words):
-        taken = _access(output, waits, taken + 1)
+    done = 0
+    for word in range(words):
+        if word * accesses >= done * words:
+            taken = _access(output, waits, taken + 1, first)
+            done += 1
+        else:
+            taken += 1
     return taken
 
 
 @inner_unchecked
-def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
+def _load(output, block, nest, walk, pieces, start, records, waits):  # type: ignore[no-untyped-def]
     """Load a vector; returns the cycle of the access that keeps it, and how often that was tried in vain before.
 
     It is requested with the last word, which must have come when it is made.
     """
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
     words, lost = pieces[1, m] * pieces[4, y] * pieces[7, x], np.int64(0)
-    keeps = _fetch(output, block, block.waits_o, start, words)
+    lines, columns = pieces[1, m] * pieces[4, y], pieces[7, x]
+    accesses = lines * _sum_accesses(block, pieces[6, x], columns)
+    note(records, LOADED, pieces[0, m], pieces[3, y], pieces[6, x], pieces[1, m], pieces[4, y], columns, 0, words, 0)
+    note_words(records, start + PORT_ISSUE + block.scaling + 1, accesses)
+    keeps = _fetch(output, block, block.waits_o, start, words, accesses, waits)
     if block.waits_o:
         lost, later = _again(block, output.granted + REQUEST_TO_ANSWER - keeps - block.capture)
         keeps += later
@@ -229,7 +249,7 @@ def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-
 
 
 @inner_unchecked
-def _store(output, block, at, stored, accesses):  # type: ignore[no-untyped-def]
+def _store(output, block, at, stored, accesses, waits):  # type: ignore[no-untyped-def]
     """Play the accesses of a vector that was requested at ``at``.
 
     Returns by how many cycles they hold up its steps until the next vector may be requested, and until the last one.
@@ -241,7 +261,7 @@ def _store(output, block, at, stored, accesses):  # type: ignore[no-untyped-def]
     for i in range(accesses):
         step = (i + 1) * stored // accesses - 1 + latency
         offered = first + step + held
-        taken = _access(output, block.waits_o, offered)
+        taken = _access(output, block.waits_o, offered, waits)
         held += taken - offered
         if step < stored - block.capture - 2:
             early += taken - offered
@@ -254,7 +274,7 @@ def _store(output, block, at, stored, accesses):  # type: ignore[no-untyped-def]
 
 
 @inner_unchecked
-def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, times, indices):  # type: ignore[no-untyped-def]
+def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, times, indices, records, waits):  # type: ignore[no-untyped-def]
     """Run the output's stream until it has nothing to do: drain the tile that has ended, load partial sums.
 
     Loads have priority. What was loaded while no tile had ended is computed once more when one has: from then on
@@ -270,6 +290,7 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         vectors = pieces[9, 0] * pieces[9, 1] * pieces[9, 2]
         if block.spills:
             _go_back(output, block, nest, walk, to_load, saved)
+            records[0, 0], waits[GONE] = records[0, SAVED_COUNT], records[0, SAVED_GONE]
             count = 0
     unloaded, has_biases, has_saved = np.int64(0), False, False
     period, lost, later = block.capture + REQUESTED_AGAIN, np.int64(0), np.int64(0)
@@ -280,6 +301,7 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
                 saved[i] = walk[i]
             saved[size], saved[size + 1], saved[size + 2] = output.free, output.near, output.idle
             saved[size + 3], saved[size + 4] = output.granted, output.granted_1
+            records[0, SAVED_COUNT], records[0, SAVED_GONE] = records[0, 0], waits[GONE]
             has_saved = True
         wanted = at = NEVER
         if block.spills:
@@ -295,7 +317,7 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         # Whether a vector is requested is decided a cycle before.
         if wanted <= at - has_biases:
             start = max(output.free, wanted, output.idle)
-            keeps, lost = _load(output, block, nest, walk, to_load, start)
+            keeps, lost = _load(output, block, nest, walk, to_load, start, records, waits)
             for i in range(lost, -1, -1):
                 if i == 0 or count < len(times) // 2:
                     times[count], indices[count] = keeps - i * period, -1
@@ -304,7 +326,9 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         m, y, x, index = _vector(pieces, vector)
         if not has_biases:
             words = pieces[1, m] * block.record_words
-            requested = _fetch(output, block, block.waits_b, at, words)
+            note(records, BIASES, pieces[0, m], 0, 0, pieces[1, m], 0, 0, 0, 0, 0)
+            note_words(records, at + PORT_ISSUE + block.scaling + 1, words)
+            requested = _fetch(output, block, block.waits_b, at, words, words, waits[:1].copy())
             output.free, output.near = requested + REQUEST_TO_ANSWER + BIAS_KEPT, requested
             if block.waits_o:
                 output.free = output.granted - 1 + REQUEST_TO_ANSWER + BIAS_KEPT
@@ -325,8 +349,11 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         stored = _store_cycles(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
         accesses = _accesses(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
         early, late = np.int64(0), np.int64(0)
+        note(records, STORED if final else SPILLED, pieces[0, m], pieces[3, y], pieces[6, x], pieces[1, m],
+             pieces[4, y], columns, ends_row, stored, 0)  # fmt: skip
+        note_words(records, at + block.capture + 1 + PORT_ISSUE + block.scaling, accesses)
         if block.waits_o:
-            early, late = _store(output, block, at, stored, accesses)
+            early, late = _store(output, block, at, stored, accesses, waits)
         known = output.idle + NEXT_VECTOR
         output.idle = at + block.capture + 1
         output.near = max(at + block.apart, at + stored + early, known if vector + 1 < vectors else output.idle)

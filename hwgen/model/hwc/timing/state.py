@@ -81,7 +81,7 @@ class Block(NamedTuple):
     waits_i, waits_w, waits_o : of an access at the banks of a shared memory on average, in `PARTS` of a cycle.
     waits_b : the same of a bias, of which some are kept and wait for nothing.
     output_word : bytes that an access of O's port moves.
-    input_begins, output_begins : byte of a word in which rows of I and O begin.
+    input_begins, output_begins, sums_begin : byte of a word in which rows of I, of outputs and of sums begin.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
     """
@@ -129,6 +129,7 @@ class Block(NamedTuple):
     output_word: int
     input_begins: int
     output_begins: int
+    sums_begin: int
     spills: bool
     resumes: bool
     goes_on: bool

@@ -4,6 +4,7 @@ import numpy as np
 
 from hwgen.arch.latency import FREED, REQUEST_TO_ANSWER, WEIGHT_TOKEN
 from hwgen.model.compiled import inner_unchecked
+from hwgen.model.hwc.timing.requests import note, note_words
 from hwgen.model.hwc.timing.waits import waits_of
 
 __all__ = ["line_tile"]
@@ -21,11 +22,14 @@ def _words(word, pitch, element, outputs, channels):  # type: ignore[no-untyped-
 
 @inner_unchecked
 def _first_lines(block, nest, low, high, most):  # type: ignore[no-untyped-def]
-    """Lines of a tile, ``most`` at most, and their words: walks the loops over weights inside the marked one."""
+    """Lines of a tile, ``most`` at most, and their words; outputs and channels of the last of these lines.
+
+    Walks the loops over weights inside the marked one.
+    """
     n = len(nest.loops)
     lo, hi, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     first = min(block.marker_w + 1, n)
-    lines = words = 0
+    lines = words = outputs = channels = 0
     turned = first
     while turned >= first and lines < most:
         outputs, channels = high[M] - low[M], high[C] - low[C]
@@ -49,38 +53,43 @@ def _first_lines(block, nest, low, high, most):  # type: ignore[no-untyped-def]
         if turned >= first:
             lo[turned] = hi[turned]
             hi[turned] = min(lo[turned] + nest.loops[turned, 1], end[turned])
-    return lines, words
+    return lines, words, outputs, channels
 
 
 @inner_unchecked
-def line_tile(stream, block, nest, low, high, fetches):  # type: ignore[no-untyped-def]
+def line_tile(stream, block, nest, low, high, fetches, records, waits):  # type: ignore[no-untyped-def]
     """The first cycle in which an operation can use the next tile of W.
 
     A tile is pushed with the last word of the one before, or later. One that stays is passed over a line a cycle.
     """
-    lines, words = _first_lines(block, nest, low, high, np.int64(1 << 60))
-    earliest = stream.requested if fetches and not stream.passed else stream.requested + 1
-    pushed = 1 if stream.first else max(earliest, stream.begun_1 + 1)
+    lines, words, _, _ = _first_lines(block, nest, low, high, np.int64(1 << 60))
+    after = stream.requested if fetches and not stream.passed else stream.requested + 1
+    earliest = 1 if stream.first else stream.begun_1 + 1
+    pushed = 1 if stream.first else max(after, earliest)
     drop = stream.live if fetches and not stream.first else 0
     drop_at = max(stream.released, pushed) + FREED
     requested, free, earlier = pushed, stream.free, stream.drop
     if fetches:
         done = asked = 0
+        if len(records) > 1:
+            _, _, outputs, channels = _first_lines(block, nest, low, high, np.int64(1))
+            note(records, low[0], low[1], low[4], low[5], words, lines, outputs, channels, 0, 0)
         for step in range(3):
             number = min(lines - done, free)
             done += number
             free -= number
             there = words if done == lines else _first_lines(block, nest, low, high, done)[1]
-            requested += there - asked + waits_of(stream, (there - asked) * block.waits_w)
+            note_words(records, earliest + 1, there - asked)
+            requested += there - asked + waits_of(stream, there - asked, block.waits_w, waits)
             asked = there
             if done < lines and step == 0 and earlier:
                 free += earlier
                 earlier = 0
-                requested = max(requested, stream.drop_at - 1)
+                earliest, requested = stream.drop_at - 1, max(requested, stream.drop_at - 1)
             elif done < lines and drop:
                 free += drop
                 drop = 0
-                requested = max(requested, drop_at - 1)
+                earliest, requested = drop_at - 1, max(requested, drop_at - 1)
         stream.live = lines
         stream.written = requested + REQUEST_TO_ANSWER
     else:
