@@ -33,7 +33,7 @@ NOISE, NOISE_OF_PLANS = 0.02, 0.03
 """The parts by which drafts, and plans, are guessed to miss such a product."""
 HOPE, WAITS_HOPE = 2.0, 1.0
 """The standard deviations by which a plan, and waits, are hoped to be less than they are guessed to be."""
-WAITS, WAITS_OF_A_BANK = 0.005, 0.04
+WAITS, WAITS_OF_A_BANK = 0.005, 0.01
 """What a run is guessed to take beyond the plan before there is any: as a logarithm, and for each HWC a bank."""
 WORTH = 0.01
 """The part by which what was not run has to be better than what was, to be the best in its place."""

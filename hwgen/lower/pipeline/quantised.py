@@ -24,9 +24,10 @@ from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.graph import Graph as StackGraph
 from hwgen.search.pipeline.front import best_within, search_front
 
-__all__ = ["Beginning", "beginning_of", "beginnings_of", "rest_of", "solution_of"]
+__all__ = ["Beginning", "beginnings_of", "rest_of", "solution_of"]
 
 AGAIN = "what it would follow is read again by the host"
+SHORTER = "the beginning was to end before it"
 
 Sizes = tuple[int, int, int]
 """Channels, rows, columns of a map."""
@@ -78,11 +79,6 @@ class Beginning:
         return found
 
 
-def beginning_of(graph: Graph) -> Beginning:
-    """The longest of `beginnings_of`."""
-    return beginnings_of(graph)[0]
-
-
 def beginnings_of(graph: Graph) -> list[Beginning]:
     """The beginnings of a network of which nothing but outputs is read afterwards, the longest first.
 
@@ -95,8 +91,8 @@ def beginnings_of(graph: Graph) -> list[Beginning]:
         kept = reader.rows[:count]
         if kept[-1].last and reader.closed(kept):
             following = reader.rows[count].node.name if count < len(reader.rows) else None
-            again = None if following is None else (following, AGAIN)
-            found.append(reader.beginning(kept, again or ends))
+            why = None if following is None else (following, SHORTER if found else AGAIN)
+            found.append(reader.beginning(kept, why or ends))
     if found:
         return found
     if not reader.rows and ends is None:

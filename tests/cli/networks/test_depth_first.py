@@ -9,7 +9,7 @@ import pytest
 import hwgen
 from cosim.pipeline.network import run_beginning
 from hwgen.api import depth_first_runs
-from hwgen.lower.pipeline.quantised import beginning_of, beginnings_of
+from hwgen.lower.pipeline.quantised import beginnings_of
 from hwgen.readers.integers.reader import read_quantised
 from tests.cli.command_line import refused
 from tests.conftest import Run
@@ -131,6 +131,17 @@ def test_what_follows_runs_on_a_cluster(run: Run, tmp_path: Path, until: int | N
         assert fetched + moved == foreseen["rest"]["bytes"]
 
 
+def test_the_host_runs_what_is_after_the_last_node(run: Run, tmp_path: Path) -> None:
+    model = pooled(tmp_path / "x.onnx")
+    whole = run("predict", model, "--depth-first", "--json").json["nodes"]
+    found = run("predict", model, "--depth-first", "--until", whole[1], "--json").json
+    assert found["nodes"] == whole[:2]
+    assert found["host"] == {
+        whole[2]: "the beginning was to end before it",
+        whole[3]: f"it follows {whole[2]}, which ends the beginning",
+    }
+
+
 def test_a_wrong_map_from_a_pipeline_is_seen_on_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cluster computes on what the pipelines left, not on what the reference has."""
 
@@ -182,4 +193,4 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     moved = draft.both(draft.node("Transpose", draft.both("x", 0.05, 100), perm=[0, 1, 3, 2]), 0.05, 100)
     turned = draft.write(tmp_path / "turned.onnx", moved, [1, 2, 6, 5])
     refused(run("predict", turned, "--depth-first"), "expected nodes that a pipeline has stages for, got none")
-    assert beginning_of(read_quantised(model)).ends is None
+    assert beginnings_of(read_quantised(model))[0].ends is None

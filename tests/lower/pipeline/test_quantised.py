@@ -16,7 +16,7 @@ from hwgen.ir.network.kinds import Node, Window
 from hwgen.ir.network.tensors import Constants, Quantisation, Tensor
 from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.lower.pipeline.lowering import lower_stack
-from hwgen.lower.pipeline.quantised import Beginning, beginning_of, solution_of
+from hwgen.lower.pipeline.quantised import Beginning, beginnings_of, solution_of
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.readers.integers.reader import read_quantised
 from tests.oracles.pipeline_interpreter import Memory, interpret
@@ -49,7 +49,7 @@ def begun(seed: int, folder: Path) -> int:
     image = quantised_model(rng, random_model(rng), folder / "x.onnx")
     graph = read_quantised(folder / "x.onnx")
     try:
-        beginning = beginning_of(graph)
+        beginning = beginnings_of(graph)[0]
     except InputError:
         return 0
     check(graph, beginning, image)
@@ -141,7 +141,7 @@ TABLE = np.arange(-128, 128).astype(np.int8)[::-1].copy()
 )  # fmt: skip
 def test_each_kind_of_node(nodes: tuple[Node, ...]) -> None:
     whole = graph(*nodes)
-    beginning = beginning_of(whole)
+    beginning = beginnings_of(whole)[0]
     assert beginning.nodes == tuple(node.name for node in nodes if not isinstance(node, kinds.View))
     assert beginning.ends is None
     check(whole, beginning, {"x": np.random.default_rng(3).integers(-128, 128, SIZE, np.int8)})
@@ -165,13 +165,13 @@ ENDS = [
 
 @pytest.mark.parametrize(("node", "why"), ENDS, ids=[why for _, why in ENDS])
 def test_what_ends_a_beginning(node: Node, why: str) -> None:
-    beginning = beginning_of(graph(conv(), node))
+    beginning = beginnings_of(graph(conv(), node))[0]
     assert (beginning.nodes, beginning.ends) == (("conv",), (node.name, why))
 
 
 def test_a_map_that_is_read_again_ends_it_earlier() -> None:
     """A pipeline leaves nothing but the maps that it reads no more."""
-    beginning = beginning_of(graph(conv(), LARGEST, MOVED, outputs=("pool", "moved")))
+    beginning = beginnings_of(graph(conv(), LARGEST, MOVED, outputs=("pool", "moved")))[0]
     assert beginning.nodes == ("conv",)
     assert beginning.ends == ("pool", "what it would follow is read again by the host")
 
@@ -179,9 +179,9 @@ def test_a_map_that_is_read_again_ends_it_earlier() -> None:
 def test_a_network_that_begins_otherwise_is_refused() -> None:
     largest = replace(LARGEST, inputs=("x",), window=Window((2, 2), padding=(2, 2, 2, 2), dilation=(2, 2)))
     with pytest.raises(InputError, match=r"^net: no node of its beginning runs depth-first: pool: its window is dil"):
-        beginning_of(graph(largest))
+        beginnings_of(graph(largest))
     with pytest.raises(InputError, match=r"^net: expected nodes that a pipeline has stages for, got none$"):
-        beginning_of(graph(replace(MOVED, inputs=("x",))))
+        beginnings_of(graph(replace(MOVED, inputs=("x",))))
 
 
 @pytest.mark.parametrize("operator", ["LeakyRelu", "PRelu", "Selu", "Sigmoid"])
@@ -195,7 +195,7 @@ def test_activations_that_are_no_clips_are_tables(operator: str, tmp_path: Path)
     second = draft.weights(rng.integers(-99, 99, (3, 4, 1, 1)), 0.01)
     made = draft.both(draft.node("Conv", made, second, kernel_shape=[1, 1]), 0.2, 120)
     whole = read_quantised(draft.write(tmp_path / "x.onnx", made, [1, 3, 3, 4]))
-    beginning = beginning_of(whole)
+    beginning = beginnings_of(whole)[0]
     assert (len(beginning.nodes), beginning.ends) == (3, None)
     (row,) = [row for row in beginning.network.layers if row.op == "lookup"]
     assert row.groups == (4 if operator == "PRelu" else 1)
@@ -203,7 +203,7 @@ def test_activations_that_are_no_clips_are_tables(operator: str, tmp_path: Path)
 
 
 def test_memory_that_is_not_enough() -> None:
-    beginning = beginning_of(graph(conv(), average("conv")))
+    beginning = beginnings_of(graph(conv(), average("conv")))[0]
     least = min(range(1, 400), key=lambda size: (not _fits(beginning, size), size))
     assert solution_of(beginning, least).requantisation == "scaled"
     with pytest.raises(InputError, match=f"^--memory: expected at least {least} bytes, got {least - 1}$"):
