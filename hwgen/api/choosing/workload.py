@@ -29,6 +29,7 @@ from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import View
+from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.network.bound import NetworkBound
 from hwgen.lower.network.cluster_plan import ClusterPlan
@@ -258,9 +259,10 @@ class Layers(ChosenFor):
         """About the cycles of `planned_on`, on a cluster: by the least of a few estimates, or by a plan."""
         shapes = Counter(layer.of_network.model_copy(update={"name": "layer"}) for layer in self.layers)
         estimate = partial(estimated_cycles, hardware=one.hardware, ordered=False)
+        runs = judge_of(one.hardware, timed=False)
         try:
             return sum(
-                number * estimate(search_few(layer, one.hardware, estimate=estimate))
+                number * estimate(search_few(layer, one.hardware, runs=runs, estimate=estimate))
                 for layer, number in shapes.items()
             )
         except InputError:

@@ -144,7 +144,8 @@ def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware, beside: int, fe
 
     if few:
         with suppress(InputError):
-            return search_few(layer, hardware, estimate=estimate, laid_out=laid_out)
+            runs = judge_of(hardware, timed=False, ordered=True)
+            return search_few(layer, hardware, runs=runs, estimate=estimate, laid_out=laid_out)
     try:
         judged = timed if beside else judge
         return search_least_cycles(layer, hardware, timed=judged, estimate=estimate, laid_out=laid_out).schedule

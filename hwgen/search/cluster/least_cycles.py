@@ -20,6 +20,7 @@ whose program is short, since there estimates tell little (`hwgen.search.cluster
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -271,25 +272,34 @@ def search_least_cycles(
     return in_best_cluster_form(layer, hardware, search, laid_out=laid_out)
 
 
-def search_few(layer: Layer, hardware: Hardware, *, estimate: Estimate, laid_out: bool = False) -> Schedule:
-    """The schedule of the least estimate, without waits, of a few; in far less time than `search_least_cycles` takes.
+def search_few(
+    layer: Layer, hardware: Hardware, *, runs: Judge, estimate: Estimate, laid_out: bool = False
+) -> Schedule:
+    """The schedule of the least estimate, without waits, of a few that run; of more, where none of these does.
+
+    It takes far less time than `search_least_cycles`.
 
     Parameters
     ----------
     hardware : a cluster with given lanes.
+    runs : raises `InputError` for a schedule that the hardware does not run.
     estimate : about the cycles of a schedule.
     laid_out : the input may be laid out for the layer, see `hwgen.search.layer_forms.forms_of`.
 
-    Raises `InputError` if none of these fits.
+    Raises `InputError` if none of these runs.
     """
     lanes, cluster = hardware.shape, hardware.cluster or Cluster()
 
     def search(one: Layer) -> _Candidate:
         require_room([one], hardware, Bits())
-        found = _Search(one, hardware, Bits()).candidates(without_waits(estimate), FEW, FEW)
-        if not found:
-            raise InputError(f"{layer.name}: expected one of a few schedules to fit; none does")
-        return min(found, key=lambda candidate: candidate.estimate)
+        whole = _Search(one, hardware, Bits())
+        for tiles, most in ((FEW, FEW), (MOST_TILES, MOST_ESTIMATED)):
+            found = whole.candidates(without_waits(estimate), tiles, most)
+            for candidate in sorted(found, key=lambda candidate: candidate.estimate):
+                with suppress(InputError):
+                    runs(candidate.schedule)
+                    return candidate
+        raise InputError(f"{layer.name}: expected a schedule that runs; none does of {MOST_ESTIMATED}")
 
     forms = forms_of(layer, lanes, laid_out=laid_out, window=hardware.column_window)
     return in_best_form(forms, lanes, search, lambda found: found.estimate, cluster.hwcs).schedule

@@ -13,6 +13,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.lower.network.cluster_plan import plan_cluster
 from hwgen.lower.network.draft import draft_on
 from hwgen.lower.network.forecast import forecast_of
+from hwgen.lower.pipeline.quantised import beginnings_of, rest_of
 from hwgen.readers.integers.reader import read_quantised
 from tests.random.quantised import quantised_model, random_model
 
@@ -47,6 +48,12 @@ def test_about_the_cycles_of_the_plan(tmp_path: Path, seed: int, keys: dict[str,
     assert (draft.here, draft.refused) == (plan.here, dict(plan.refused))
     took = sum(forecast_of(plan, stretch).cycles for stretch in plan.stretches)
     assert draft.cycles == pytest.approx(took, rel=OFF)
+
+
+def test_of_a_layer_whose_best_estimate_does_not_run_another_schedule_is_taken(tmp_path: Path) -> None:
+    graph, hardware = network(26, tmp_path), load_hardware(named_file("hardware", "cluster_64_vector"))
+    rest = rest_of(graph, beginnings_of(graph)[-1])
+    assert draft_on(rest, hardware).here == plan_cluster(rest, hardware, resident=True).here
 
 
 def test_what_the_cluster_does_not_run_is_named(tmp_path: Path) -> None:
