@@ -478,7 +478,7 @@ class ChooseRequest:
         return self._over(selection)
 
     def _over(self, selection: Selection) -> str:
-        """That the time is over."""
+        """What is left undone where the time is over."""
         done = len(selection.planned) + len(selection.refused)
         drafts = f"{len(selection.drafts)} drafts and " if selection.drafts else ""
         return f"--minutes {self.minutes:g} were over after {drafts}{done} plans"

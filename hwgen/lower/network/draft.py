@@ -48,7 +48,7 @@ def draft_on(graph: Graph, hardware: Hardware, *, resident: bool = True) -> Draf
 
 
 def _cycles(found: Scheduled, hardware: Hardware, nodes: tuple[Node, ...], maps: KeptMaps) -> float:
-    """Of one stretch."""
+    """About the cycles of one stretch."""
     there = found.there or KeptSchedules(found.graph, found.schedules, hardware, few=True)
     timed = there.timed(found.order, nodes, maps)
     total = 0.0

@@ -63,6 +63,9 @@ class NoBound:
     def cycles(self, hardware: Hardware) -> int:
         return 0
 
+    def guess(self, hardware: Hardware) -> float:
+        return 0.0
+
 
 def of(group: str, *, held_out: bool) -> list[Judged]:
     return [judged(row) for row in ROWS if group_of(row) == group and is_held_out(row) == held_out]
