@@ -91,8 +91,8 @@ def beginnings_of(graph: Graph) -> list[Beginning]:
         kept = reader.rows[:count]
         if kept[-1].last and reader.closed(kept):
             following = reader.rows[count].node.name if count < len(reader.rows) else None
-            why = None if following is None else (following, SHORTER if found else AGAIN)
-            found.append(reader.beginning(kept, why or ends))
+            again = None if following is None else (following, SHORTER if found else AGAIN)
+            found.append(reader.beginning(kept, again or ends))
     if found:
         return found
     if not reader.rows and ends is None:
