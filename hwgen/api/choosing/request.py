@@ -420,7 +420,7 @@ class ChooseRequest:
                 drafts = self._may_draft(selection, clock)
                 one = selection.next(drafts=drafts)
                 if one is None:
-                    left = None if drafts else self._over(selection)
+                    left = None if drafts or not selection.goes_on else self._over(selection)
                     return None
                 draft = not selection.is_drafted(one)
                 kept = self._kept(work, one, draft=draft)
@@ -448,9 +448,14 @@ class ChooseRequest:
         return self._over(selection) if under_way else left
 
     def _may_draft(self, selection: Selection, clock: "_Clock") -> bool:
-        """Whether a draft leaves the time for a plan and a run after it, or is the first."""
+        """Whether a draft leaves the time for a plan and a run after it, or is the first.
+
+        Where no bound does what is asked, one is planned, and one draft is enough.
+        """
         if not (selection.drafts or selection.planned or clock.under_way):
             return True
+        if not selection.possible:
+            return False
         a_plan = clock.of_a_plan or PLAN_IN_DRAFTS * clock.of_a_draft
         return clock.has(clock.of_a_draft + a_plan + self._kept_for_a_run(selection, clock))
 

@@ -328,20 +328,25 @@ class Selection:
 
         ``drafts`` : it may be one without a draft. What is to be done with it says `is_drafted`.
         """
-        while (number := self._promising(drafts)) is None:
+        while (number := self._promising(drafts=drafts)) is None:
             best = self.best or self.nearest
-            if not drafts or best is None or best.candidate.hardware.name in self._looked_around:
+            if best is None or best.candidate.hardware.name in self._looked_around:
                 return None
             self._looked_around.add(best.candidate.hardware.name)
             self.extend(self._near(best.candidate))
         self._left[number] = False
         return self._candidates[number]
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether one that is not drafted is hoped to be the best."""
+        return self.possible and self._promising(drafts=True) is not None
+
     def is_drafted(self, candidate: Candidate) -> bool:
         """Whether it is planned next, without a draft or after it."""
         return not self._has_drafts or candidate.hardware.name in self.drafts
 
-    def _promising(self, drafts: bool) -> int | None:
+    def _promising(self, *, drafts: bool) -> int | None:
         """The number of the candidate that is hoped to be the best; None: none is hoped to be better."""
         hoped = self._hoped() + self._guessed_waits()[self._runs]
         left = self._left & self._may_save()

@@ -29,15 +29,6 @@ class Estimate(Protocol):
     def __call__(self, schedule: Schedule, /, *, most: float = inf) -> float: ...
 
 
-def without_waits(estimate: Estimate) -> Estimate:
-    """The same estimate without waits at the banks, in far less time."""
-
-    def least(schedule: Schedule, /, *, most: float = inf) -> float:
-        return estimate(schedule, most=0.0)
-
-    return least
-
-
 HOPELESS = 1.3
 """The factor by which a nest's cycles exceed the fewest where it is never timed, however much estimates miss."""
 NEAR = 0.01
@@ -46,6 +37,15 @@ FASTER = 0.001
 """The part by which a nest for the whole memory has to be faster."""
 TRIES = 4
 """Tiles in a row for which it is not, after which it is looked at no more."""
+
+
+def without_waits(estimate: Estimate) -> Estimate:
+    """The same estimate without waits at the banks, in far less time."""
+
+    def least(schedule: Schedule, /, *, most: float = inf) -> float:
+        return estimate(schedule, most=0.0)
+
+    return least
 
 
 class PromisingNests:

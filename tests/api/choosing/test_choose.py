@@ -397,6 +397,7 @@ def test_no_plan_is_begun_that_would_end_too_late(model: Path, passing: Time, mi
     assert found.document()["stopped"] == found.stopped
 
 
+@pytest.mark.usefixtures("unsure")
 @pytest.mark.parametrize(("minutes", "plan"), [(1.0, 10.0), (2.2, 40.0), (60.0, 10.0)])
 def test_a_run_that_would_end_too_late_is_not_begun(
     model: Path, passing: Time, monkeypatch: pytest.MonkeyPatch, minutes: float, plan: float
@@ -461,9 +462,17 @@ def test_drafts_leave_the_time_for_a_plan(model: Path, passing: Time, minutes: f
     assert found.document()["drafted"] == drafts
 
 
-def test_what_no_bound_reaches_is_said_after_one_plan(model: Path) -> None:
+def test_what_is_done_is_not_left_undone_for_want_of_time(model: Path, passing: Time) -> None:
+    """Three drafts and a plan leave less than another plan would take, and nothing is hoped to be better."""
+    passing.draft, passing.plan = 1.0, 30.0
+    found = hwgen.choose(model, mhz=50, confirm=False, minutes=40 / 60)
+    assert (passing.drafts, found.planned, found.stopped) == (3, 1, None)
+    assert passing.now > 0.9 * 40 - 30
+
+
+def test_what_no_bound_reaches_is_said_after_one_draft_and_one_plan(model: Path) -> None:
     found = hwgen.choose(model, mhz=50, fps=1e7, confirm=False)
-    assert found.planned == 1
+    assert (found.drafted, found.planned) == (1, 1)
     assert found.limit is not None
     assert found.limit.endswith("by their bounds no other one makes that many")
     assert found.stopped is None
