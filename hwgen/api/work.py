@@ -49,6 +49,7 @@ __all__ = [
     "of_size",
     "one_for_all",
     "save_works",
+    "sizes_on",
     "slack_of",
     "time_and_area",
     "work_of",
@@ -132,20 +133,20 @@ def work_of(
     network: NetworkLike = workload if is_network(workload) else _names(workload)[0]
     on_cluster = given is not None and given.cluster is not None and not alone
     coverage = covered(network, partial=partial, batches=on_cluster)
+    if on_cluster and buffer is not None:
+        raise InputError("--buffer: a cluster has its sizes: expected none")
+    sizes = sizes_on(given, [] if buffer is None else buffer_sizes(buffer)) or [DEFAULT_BUDGET]
+    if len(sizes) != 1:
+        raise InputError(f"--buffer: expected one size, got {buffer}")
     if given is not None:
         begin(coverage.layers, given)
     if given is not None and on_cluster:
-        if buffer is not None:
-            raise InputError("--buffer: a cluster has its sizes: expected none")
         least = "dram-bytes" if allowed is None else CYCLES if allowed == ANY_TRAFFIC else None
         found_together = search_clusters(
             coverage.layers, given, per_layer=per_layer, objective=least, slack=cluster_slack(allowed)
         )
         schedules = tuple(result.schedule for result in found_together.results)
         return [Work(schedules, found_together.hardware, coverage=coverage)]
-    sizes = buffer_sizes(buffer) if buffer is not None else [DEFAULT_BUDGET if given is None else given.budget]
-    if len(sizes) != 1:
-        raise InputError(f"--buffer: expected one size, got {buffer}")
     if given is None and not per_layer:
         if allowed == ANY_TRAFFIC:
             raise InputError("--objective: cycles: expected with --hardware or --per-layer, not for one HWC for all")
@@ -184,6 +185,22 @@ def cluster_slack(slack: float | None) -> float:
     if slack == 0:
         raise InputError("--traffic-slack: expected above 0 on a cluster, got 0 (--objective traffic: fewest bytes)")
     return TRAFFIC_SLACK if slack is None else slack
+
+
+def sizes_on(hardware: Hardware | None, sizes: list[int]) -> list[int]:
+    """The sizes of buffers that are asked for, or the hardware's own where none is.
+
+    A size below its memories restricts the schedules. Raises `InputError` for one above memories that are fixed.
+    """
+    if hardware is None:
+        return sizes
+    fixed = None if hardware.buffers is None else sum(hardware.buffers.values())
+    if fixed is not None and max(sizes, default=0) > fixed:
+        raise InputError(
+            f"--buffer: {hardware.name} has buffers of {size_text(fixed)} in all: expected at most that, "
+            f"got {size_text(max(sizes))}"
+        )
+    return sizes or [hardware.budget if fixed is None else fixed]
 
 
 def of_size(hardware: Hardware, size: int) -> Hardware:

@@ -32,7 +32,12 @@ Workload = Annotated[
     ),
 ]
 BufferOption = Annotated[
-    str | None, typer.Option("--buffer", metavar="SIZE", help="Local buffers of the HWC, for a SET: 1KiB by default.")
+    str | None,
+    typer.Option(
+        "--buffer",
+        metavar="SIZE",
+        help="Local buffers of the HWC, for a SET: 1KiB by default, on --hardware its own, which is the most.",
+    ),
 ]
 HardwareOption = Annotated[
     str | None,
@@ -59,9 +64,10 @@ ObjectiveOption = Annotated[
     SetObjective | None,
     typer.Option(
         "--objective",
-        help="For a SET: cycles, the default with --hardware: the fewest, whatever is moved; balanced, the default "
-        "without: the fewest within the slack of the least traffic, where one HWC is found for all the least time "
-        "(cycles over the estimated clock), then area; traffic: the least. On a cluster at the DRAM.",
+        help="For a SET: cycles, the default with --hardware: the least traffic within half a percent of the fewest "
+        "cycles; balanced, the default without: the fewest cycles within the slack of the least traffic, where one "
+        "HWC is found for all the least time (cycles over the estimated clock), then area; traffic: the least. On a "
+        "cluster at the DRAM.",
     ),
 ]
 SlackOption = Annotated[

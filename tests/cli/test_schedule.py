@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+import hwgen
 import hwgen.search.core.batch
 from hwgen.api.schedule_files import RECORD
 from hwgen.api.work import save_works, work_of
 from hwgen.arch.hardware_file import load_hardware
+from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -95,6 +97,21 @@ def test_hardware_has_a_size_of_its_own(run: Run, tmp_path: Path) -> None:
     (own,), (given,) = (run(*command, *size).json["schedules"] for size in ((), ("--buffer", "512")))
     assert own["buffer_bytes"] == given["buffer_bytes"] == 512
     assert own["counts"] == given["counts"]
+
+
+def test_more_buffer_than_hardware_has(run: Run, tmp_path: Path) -> None:
+    buffers = {"I": 128, "W": 128, "O": 256}
+    save_hardware(Hardware(name="h", lanes=Lanes(m=4), buffers=buffers), tmp_path / "h.yaml")
+    wrong = "--buffer: h has buffers of 512B in all: expected at most that, got 1KiB"
+    given = ("--hardware", tmp_path / "h.yaml", "--buffer", "256,1KiB")
+    refused(run("schedule", "lenet:C3", *given), wrong)
+    for command in (("cosim", "lenet:C3"), ("generate", "lenet:C3", "-o", tmp_path), ("synth", "lenet:C3")):
+        refused(run(*command, *given), wrong)
+    with pytest.raises(InputError, match=wrong):
+        hwgen.schedule("lenet:C3", tmp_path / "h.yaml", buffer=1024)
+    (own,) = run("schedule", "lenet:C3", *given[:2], "--json").json["schedules"]
+    (less,) = run("schedule", "lenet:C3", *given[:2], "--buffer", "256", "--json").json["schedules"]
+    assert (own["buffer_bytes"], less["buffer_bytes"]) == (512, 256)
 
 
 def test_what_hardware_can_run(run: Run, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from hwgen.api.work import (
     default_objective,
     of_size,
     one_for_all,
+    sizes_on,
     slack_of,
 )
 from hwgen.ir.coverage import Coverage
@@ -131,12 +132,9 @@ class ScheduleRequest:
         goal = _one_level_objective(named, on_hardware=given is not None or self.shared)
         if self.energy is not None:
             raise InputError("--energy: expected with the hardware of a cluster and --objective energy")
+        sizes = sizes_on(given, sizes)
         if not sizes:
-            if given is None:
-                raise InputError(
-                    "--buffer: expected sizes such as 512 or 1KiB,4KiB, or --hardware, which has its own"
-                )
-            sizes = [given.budget]
+            raise InputError("--buffer: expected sizes such as 512 or 1KiB,4KiB, or --hardware, which has its own")
         store = None if self.output is None else self.output / STORE
         if store is not None:
             keep_unless_refused(store)

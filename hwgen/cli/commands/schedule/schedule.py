@@ -20,7 +20,8 @@ Buffers = Annotated[
     typer.Option(
         "--buffer",
         metavar="SIZE[,SIZE...]",
-        help="Sizes such as 512 or 1KiB,4KiB; by default that of --hardware. A cluster has its own.",
+        help="Sizes such as 512 or 1KiB,4KiB; by default that of --hardware, the most where its buffers "
+        "are fixed. A cluster has its own.",
     ),
 ]
 Goal = Annotated[
@@ -28,10 +29,10 @@ Goal = Annotated[
     typer.Option(
         "--objective",
         metavar=f"[{'|'.join(OBJECTIVES)}|LEVEL]",
-        help="What to have least of. On hardware cycles by default: the fewest, whatever is moved; balanced (the "
-        "default with --shared): the fewest within the slack of the least traffic; without hardware traffic, or "
-        "with-bias: with the biases, none of which is kept. On a cluster traffic is at the DRAM; or dram-bytes, "
-        "dram-time, energy. On a hierarchy energy, or a level's bytes.",
+        help="What to have least of. On hardware cycles by default: the least traffic within half a percent of the "
+        "fewest; balanced (the default with --shared): the fewest within the slack of the least traffic; without "
+        "hardware traffic, or with-bias: with the biases, none of which is kept. On a cluster traffic is at the "
+        "DRAM; or dram-bytes, dram-time, energy. On a hierarchy energy, or a level's bytes.",
     ),
 ]
 Folder = Annotated[
