@@ -41,7 +41,7 @@ def search_clusters(
     With ``per_layer``, or of one shape, the hardware is as it was given, but for lanes that it leaves free: these are
     chosen for all layers together. Without ``objective`` and ``min_utilisation``: fewest cycles within
     ``slack`` of the fewest bytes of the DRAM; ``ends``: and what those would be. With the objective
-    ``cycles``: fewest cycles, whatever is moved.
+    ``cycles``: fewest bytes within half a percent of the fewest cycles.
     """
     require_room([layer.of_images(1) for layer in layers], hardware)
     shapes: dict[str, Layer] = {}

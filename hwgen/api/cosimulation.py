@@ -441,7 +441,7 @@ def _run_generated(
     if not number:
         raise InputError(
             f"{folder}: expected a folder with programs for HWCs or clusters (pipelines run without: hwgen cosim "
-            "FILE, the depth-first solution)"
+            "FILE, the depth-first solution; quantised networks: hwgen run MODEL)"
         )
     if clusters:
         _require_verilator(simulator, waves=waves)

@@ -6,9 +6,17 @@ import typer
 
 from hwgen.api.sharing import MOST_MASTERS
 
-__all__ = ["ClustersOption", "ImageOnEachOption", "PartitionOption"]
+__all__ = ["ClustersOption", "ImageOnEachOption", "PartitionOption", "ShareOrImageOption"]
 
 ClustersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--clusters",
+        metavar="N",
+        help=f"Number of clusters on one DRAM, 2 to {MOST_MASTERS}; each computes a share of a layer.",
+    ),
+]
+ShareOrImageOption = Annotated[
     int | None,
     typer.Option(
         "--clusters",

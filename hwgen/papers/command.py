@@ -24,8 +24,8 @@ Publication = Annotated[
     Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017", "sousa-2022", "yang-2016"],
     typer.Argument(
         metavar="PAPER",
-        help="The paper: stoutchinin-2019, or, with -o and --networks only, goetschalckx-2019, cecconi-2017 and "
-        "sousa-2022 (these with --hardware and --rtl too) and yang-2016 (with -j and --cpu too).",
+        help="The paper: stoutchinin-2019, goetschalckx-2019, cecconi-2017, sousa-2022 or yang-2016. All take -o, "
+        "--networks and --rtl; which of the other options belong to which paper, these say.",
     ),
 ]
 Folder = Annotated[
@@ -108,6 +108,13 @@ SYSTEM, LIMIT = "sousa_2022,sousa_2022_bursts", 100_000
 ON_CLUSTER = ("cecconi-2017", "sousa-2022")
 RTL_ALONE = ("goetschalckx-2019", "yang-2016")
 """Papers whose --rtl prints what was simulated and nothing else."""
+OF_PAPER = {
+    "goetschalckx-2019": ("--networks", "--rtl", "--small", "--results"),
+    "cecconi-2017": ("--networks", "--hardware", "--rtl", "--small"),
+    "sousa-2022": ("--networks", "--hardware", "--rtl", "--system", "--limit"),
+    "yang-2016": ("--networks", "--jobs", "--cpu", "--rtl", "--small"),
+}
+"""The options of each of the other papers, as its refusals list them."""
 PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB"
 
 
@@ -149,9 +156,7 @@ def paper(
         return goetschalckx_measured(output, results, small=small, as_json=as_json)
     if name != "stoutchinin-2019":
         if (rtl and name not in ON_CLUSTER) or buffer != PAPER_SIZES or layer_set != TABLE or not orders:
-            more = "--networks, --hardware, --rtl" if name in ON_CLUSTER else "--networks"
-            more += ", --jobs, --cpu" if name == "yang-2016" else ""
-            raise InputError(f"{name}: expected no options but -o, {more} and --json")
+            raise InputError(f"{name}: expected no options but -o, {', '.join(OF_PAPER[name])} and --json")
         if name == "cecconi-2017":
             return cecconi(output, networks, hardware, rtl=rtl, small=small, as_json=as_json)
         if name == "sousa-2022":

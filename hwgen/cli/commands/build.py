@@ -30,7 +30,7 @@ Hardware = Annotated[
         "--hardware",
         metavar="FILE",
         help="The cluster, with requantisation scaled: a hardware file, or a built-in name. If not given: "
-        "cluster_64_vector, else cluster_16_vector where the FPGA has no room for it, with --resident.",
+        "cluster_64_vector where by the estimate the FPGA has room for it, else cluster_16_vector, with --resident.",
         autocompletion=hardware_names,
     ),
 ]

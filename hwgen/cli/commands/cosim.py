@@ -49,7 +49,11 @@ Schedules = Annotated[
 ]
 Generated = Annotated[
     Path | None,
-    typer.Option("--program", metavar="DIR", help="Run the Verilog and programs that generate wrote into DIR."),
+    typer.Option(
+        "--program",
+        metavar="DIR",
+        help="Run the Verilog and programs that generate wrote into DIR, for schedules or layers.",
+    ),
 ]
 
 
@@ -80,8 +84,8 @@ def cosim(
     """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model.
 
     A depth-first solution runs stack by stack, each on a pipeline of its own, with --dram on a DRAM. With --program
-    the files of a generated folder run as they are. With --clusters each layer of a cluster's schedules is shared out
-    to several of it.
+    the files of a folder generated for schedules run as they are; quantised networks are run by hwgen run. With
+    --clusters each layer of a cluster's schedules is shared out to several of it.
     """
     found = CosimRequest(
         workload=workload, program=program, buffer=buffer, hardware=hardware, per_layer=per_layer,

@@ -7,7 +7,7 @@ import typer
 
 from hwgen.api.generation.request import GenerateRequest
 from hwgen.api.operands import OPERAND_FILES
-from hwgen.cli.clusters import ClustersOption, PartitionOption
+from hwgen.cli.clusters import PartitionOption, ShareOrImageOption
 from hwgen.cli.console import Json, print_json
 from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption
@@ -48,7 +48,7 @@ def generate(
     fitted: FittedOption = False,
     operands: OperandsOption = None,
     macs: MacsOption = None,
-    clusters: ClustersOption = None,
+    clusters: ShareOrImageOption = None,
     partition: PartitionOption = None,
     resident: ResidentOption = False,
     keep_init: KeepInit = False,
