@@ -9,24 +9,33 @@ quantities alone; nothing can set it. It is one of these:
 - *exceeded*: what is outside lies beyond on the side that the paper counts as the gain.
 - *not reproduced*: something is outside, for the reason in the remark.
 - *refuted*: the statement is about all cases, the cases are the paper's own, and one contradicts it.
-- *not judged*: nothing was computed that speaks for or against the statement; the remark says why.
+- *not judged*: nothing was computed that decides the statement; the remark says why.
+
+Of some networks, layers or sizes alone a statement about each case is judged by those that were computed. One about
+the largest, the mean, a share or a number of them is judged only where the others cannot change the verdict
+(`of_a_part`).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from math import isfinite
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite
+from typing import Literal, Self
 
 __all__ = [
     "HEAD",
     "Claim",
+    "Count",
     "Gain",
+    "Largest",
+    "Least",
+    "OverAll",
     "Quantity",
     "Verdict",
     "about",
     "between",
     "cases",
     "claims_table",
+    "of_a_part",
     "share_of_cases",
 ]
 
@@ -70,10 +79,56 @@ class Quantity:
         return (self.gain == "more" and self.found > self.high) or (self.gain == "less" and self.found < self.low)
 
     @property
+    def reach(self) -> tuple[float, float]:
+        """Between which it can be once all cases are computed, where some were."""
+        return self.found, self.found
+
+    @classmethod
+    def of(cls, figure: "Quantity") -> Self:
+        """A figure as one of this kind."""
+        return cls(figure.name, figure.found, figure.low, figure.high, figure.unit, figure.gain)
+
+    @property
     def tolerance(self) -> str:
         """The two sides with the unit."""
         sides = _figure(self.low) if self.low == self.high else f"{_figure(self.low)} to {_figure(self.high)}"
         return f"{sides} {self.unit}".strip()
+
+
+class Largest(Quantity):
+    """The largest of all cases: others can only raise it."""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """From what was found upwards."""
+        return self.found, inf
+
+
+class Least(Quantity):
+    """The least of all cases: others can only lower it."""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """From what was found downwards."""
+        return -inf, self.found
+
+
+class Count(Quantity):
+    """A number of cases, of ``high`` at most: others can only add to it."""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """From what was found to all."""
+        return self.found, max(self.found, self.high)
+
+
+class OverAll(Quantity):
+    """A mean, a median, a share or a ratio of sums: others move it either way."""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Anything."""
+        return -inf, inf
 
 
 def _figure(value: float) -> str:
@@ -167,6 +222,16 @@ class Claim:
         if len(names) == 1 and len(self.parts) > 2:
             return f"each: {next(iter(names))}"
         return "; ".join(f"{', '.join(some)}: {tolerance}" for tolerance, some in names.items())
+
+
+OPEN = "Not judged: what was not computed can change the verdict."
+
+
+def of_a_part(claim: Claim) -> Claim:
+    """A claim of which some cases alone were computed: judged only where the others cannot change the verdict."""
+    fails = any(part.reach[1] < part.low or part.reach[0] > part.high for part in claim.parts)
+    holds = all(part.low <= part.reach[0] and part.reach[1] <= part.high for part in claim.parts)
+    return claim if fails or holds else replace(claim, parts=(), remark=f"{OPEN} {claim.remark}".strip())
 
 
 HEAD = ("where", "the paper states", "of what", "counts as reproduced", "found", "verdict", "remark")

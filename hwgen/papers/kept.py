@@ -36,7 +36,7 @@ Every quantity of a statement has a tolerance with two sides, fixed in the claim
 - *exceeded*: what is outside is beyond, on the side that the paper counts as the gain.
 - *not reproduced*: something is outside, for the reason beside it.
 - *refuted in the paper's own space*: the statement is about all cases, these are the paper's, and one contradicts it.
-- *not judged*: nothing was computed that speaks for or against it, for the reason beside it.
+- *not judged*: nothing was computed that decides it, for the reason beside it.
 """
 
 

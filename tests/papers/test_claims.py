@@ -6,7 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hwgen.papers.claims import Claim, Quantity, about, between, cases, claims_table, share_of_cases
+from hwgen.papers.claims import (
+    Claim,
+    Count,
+    Largest,
+    Least,
+    OverAll,
+    Quantity,
+    about,
+    between,
+    cases,
+    claims_table,
+    of_a_part,
+    share_of_cases,
+)
 
 REPRODUCED = ("reproduced", "reproduced in another reading")
 
@@ -29,6 +42,23 @@ def test_far_beyond_a_figure_is_exceeded_and_no_longer_reproduced() -> None:
     """A saving of 51 % where 3.9 % are printed, which is "not so marked"."""
     assert judged(between("saving", 51.1, 3.7, 4.1, "%", "more")).verdict == "exceeded"
     assert judged(between("saving", 3.9, 3.7, 4.1, "%", "more")).verdict == "reproduced"
+
+
+def test_cases_that_were_not_computed_may_change_the_verdict() -> None:
+    """From 10 to 20: what can still leave the range, or come into it, is not judged."""
+    for kind, verdicts in (
+        (Quantity, ("not reproduced", "reproduced", "not reproduced")),
+        (Largest, ("not judged", "not judged", "not reproduced")),
+        (Least, ("not reproduced", "not judged", "not judged")),
+        (OverAll, ("not judged", "not judged", "not judged")),
+        (Count, ("not judged", "reproduced", "not reproduced")),
+    ):
+        claims = [judged(kind("x", found, 10, 20)) for found in (9, 15, 21)]
+        assert tuple(of_a_part(claim).verdict for claim in claims) == verdicts
+        assert [claim.verdict for claim in claims] == ["not reproduced", "reproduced", "not reproduced"]
+    open_and_wrong = judged(OverAll("x", 15, 10, 20), Quantity("y", 0, 1, 2))
+    assert of_a_part(open_and_wrong) == open_and_wrong
+    assert of_a_part(judged(OverAll("x", 15, 10, 20))).remark.endswith("can change the verdict. c")
 
 
 def test_every_part_counts() -> None:

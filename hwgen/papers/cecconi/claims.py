@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hwgen.ir.layer import Layer
 from hwgen.papers.cecconi.model import published_need
-from hwgen.papers.cecconi.own_hardware import WayRow
+from hwgen.papers.cecconi.own_hardware import FULL, WayRow
 from hwgen.papers.cecconi.rows import (
     ELEMENT_BYTES,
     MEMORY_BYTES,
@@ -24,7 +24,7 @@ from hwgen.papers.cecconi.ways import (
     PUBLISHED_SECONDS,
     way_claims,
 )
-from hwgen.papers.claims import Claim, about, between, cases, share_of_cases
+from hwgen.papers.claims import Claim, Largest, OverAll, about, between, cases, of_a_part, share_of_cases
 
 __all__ = ["tiling_claims"]
 
@@ -46,24 +46,28 @@ def tiling_claims(
     scale: str = "",
     transfers: Sequence[TransferRow] = (),
     moved: str = "",
+    *,
+    every_layer: bool = True,
 ) -> list[Claim]:
     """All claims of the paper, judged by what was computed.
 
-    ``scale``, ``moved`` : of which layers ``ways`` and ``transfers`` are.
+    ``scale``, ``moved`` : of which layers ``ways`` and ``transfers`` are. ``every_layer`` : whether ``layers`` are
+    all of them.
     """
     groups = [(cost, kind, group) for (cost, kind), group in _groups(rows).items()]
-    return [
-        _sizes(layers),
-        _printed_times(),
-        *way_claims(ways, scale),
+    of_layers = [
         *(_ratio(rows, total) for total in tiling_totals(rows)),
         _measured(transfers, moved),
         *(_fill(*one) for one in groups),
         *(_less_full(*one) for one in groups),
         *(_usage(layers, cost, group) for cost, kind, group in groups if kind == "published"),
-        _halo(rows),
-        *_not_judged(),
     ]
+    sizes, of_ways = _sizes(layers), way_claims(ways, scale)
+    if not every_layer:
+        sizes, of_layers = of_a_part(sizes), [*map(of_a_part, of_layers)]
+        # The small layers are computed whatever the others are.
+        of_ways = [*map(of_a_part, of_ways)] if scale == FULL.text else of_ways
+    return [sizes, _printed_times(), *of_ways, *of_layers, _halo(rows), *_not_judged()]
 
 
 def _of(rows: Sequence[TilingRow]) -> str:
@@ -104,8 +108,8 @@ def _sizes(layers: Sequence[Layer]) -> Claim:
         "The paper prints neither the size of the maps nor that of an element.",
         scope=f"{len(layers)} of the {OF_LAYERS} layers",
         parts=(
-            about("weights", weights / 1e6, 96, CLOSE, "MB"),
-            about("maps", maps * ELEMENT_BYTES / 2**20, 32, CLOSE, "MiB"),
+            Largest.of(about("weights", weights / 1e6, 96, CLOSE, "MB")),
+            Largest.of(about("maps", maps * ELEMENT_BYTES / 2**20, 32, CLOSE, "MiB")),
         ),
         reading="4-byte elements at 384 x 512, the input among the maps",
     )
@@ -124,7 +128,7 @@ def _ratio(rows: Sequence[TilingRow], total: TilingTotal) -> Claim:
         "The paper measured its DMA with the convolutions disabled. It took one naive tile a layer and does not "
         f"print which; five times is between the best and the worst naive tile of {near} of {len(own)} layers.",
         scope=_of(own),
-        parts=(about("median naive tile", total.ratio, PUBLISHED_RATIO, RATIO_OFF, gain="more"),),
+        parts=(OverAll.of(about("median naive tile", total.ratio, PUBLISHED_RATIO, RATIO_OFF, gain="more")),),
         reading=_read(total.cost, total.kind),
     )
 
@@ -156,7 +160,7 @@ def _measured(transfers: Sequence[TransferRow], moved: str) -> Claim:
         ),
         scope=f"{len(by_layer)} of the {OF_LAYERS} layers; {moved}",
         parts=(
-            about("naive over best", naive / best, PUBLISHED_RATIO, RATIO_OFF, gain="more"),
+            OverAll.of(about("naive over best", naive / best, PUBLISHED_RATIO, RATIO_OFF, gain="more")),
             *cases("layers in which the best tiles take fewer", (ratio > 1 for ratio in by_layer.values())),
         )
         if best
@@ -177,7 +181,7 @@ def _fill(cost: str, kind: str, group: Sequence[TilingRow]) -> Claim:
         f"{max(fills):.0f} %",
         "Of several tiles that are equally full the cheapest. Generally: in more than half of the layers.",
         scope=_of(group),
-        parts=share_of_cases("layers", dearer, *MOST),
+        parts=tuple(map(OverAll.of, share_of_cases("layers", dearer, *MOST))),
         reading=_read(cost, kind),
     )
 

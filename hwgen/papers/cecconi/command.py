@@ -17,6 +17,7 @@ from hwgen.papers.cecconi.model import TransferCost
 from hwgen.papers.cecconi.own_hardware import FULL, SMALL, Scale, WayCase, way_cases, way_rows
 from hwgen.papers.cecconi.rows import COSTS, ELEMENT_BYTES, KINDS, contracting_layers, tiling_rows, tiling_totals
 from hwgen.papers.cecconi.transfers import WHOLE_CYCLES, TransferRow, transfer_cases, transfer_row
+from hwgen.papers.cecconi.ways import OF_LAYERS
 from hwgen.papers.documents import csv_text
 from hwgen.papers.kept import command_text
 from hwgen.papers.own_cluster_rtl import DEFAULT, calibrated, cycles_on, simulated
@@ -48,7 +49,8 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
         ways = way_rows(cases, cluster, cycles_on(cluster, output / STORE / "cycles.jsonl"), step)
     size = SMALL if small else FULL
     transfers = _transfers(size, layers, cluster, rtl=rtl)
-    stated = tiling_claims(layers, rows, ways, scale.text, transfers, size.text)
+    every_layer = len(layers) == OF_LAYERS
+    stated = tiling_claims(layers, rows, ways, scale.text, transfers, size.text, every_layer=every_layer)
     ran = [case.run for case in cases if case.layer in scale.simulated]
     runs = simulated(ran, cluster, fast=not small, store=output / STORE / "rtl.jsonl") if rtl else []
     text = tiling_readme(rows, stated, ways, scale.text, transfers, size.text, runs)

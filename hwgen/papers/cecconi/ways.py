@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hwgen.papers.cecconi.own_hardware import WAYS, Tiles, Way, WayRow
-from hwgen.papers.claims import Claim, about, between
+from hwgen.papers.claims import Claim, Largest, OverAll, about
 
 __all__ = [
     "CLOSE",
@@ -92,7 +92,7 @@ def _disabled(sums: Sums, scale: str) -> Claim:
         "Without buffering the HWCs keep 1 KiB each and the TCDM nothing. They compute 64 products in a cycle, so "
         "that waiting for the DRAM takes a larger part of the time than a CPU's does.",
         scope=_scope(scale),
-        parts=tuple(about("saved", one, PUBLISHED_SAVING, CLOSE, "%", "more") for one in saved),
+        parts=tuple(OverAll.of(about("saved", one, PUBLISHED_SAVING, CLOSE, "%", "more")) for one in saved),
         reading="four HWCs in place of a CPU",
     )
 
@@ -106,7 +106,7 @@ def _enabled(sums: Sums, scale: str) -> Claim:
         "The same tiles in the TCDM, one load, computation or store after the other. Overlap can hide the transfers, "
         "and no more: of the best tiles they are a smaller part of the time.",
         scope=_scope(scale),
-        parts=tuple(about("saved", one, PUBLISHED_CACHED, CLOSE, "%", "more") for one in saved),
+        parts=tuple(OverAll.of(about("saved", one, PUBLISHED_CACHED, CLOSE, "%", "more")) for one in saved),
         reading="four HWCs, a single buffer in place of caches",
     )
 
@@ -124,7 +124,7 @@ def _naive(sums: Sums, scale: str) -> Claim:
         "tiles leave more of their lanes idle: here the difference is marked. A larger one is no gain on the "
         "statement.",
         scope=_scope(scale),
-        parts=tuple(between("saved", one, printed - BY_TILES_OFF, printed + BY_TILES_OFF, "%") for one in saved),
+        parts=tuple(OverAll("saved", one, printed - BY_TILES_OFF, printed + BY_TILES_OFF, "%") for one in saved),
         reading="four HWCs in place of a CPU",
     )
 
@@ -144,7 +144,7 @@ def _peak(by_layer: dict[str, dict[tuple[Tiles, Way], WayRow]], scale: str) -> C
         else "The second layer is not among those that were computed.",
         scope=_scope(scale),
         parts=(
-            between("its rank", first, 1, 1),
+            Largest("its rank", first, 1, 1),
             about("times", gains[PEAK_LAYER], PUBLISHED_PEAK, CLOSE, gain="more"),
         )
         if judged

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hwgen.papers.claims import Claim, Quantity, about, between, cases, share_of_cases
+from hwgen.papers.claims import Claim, OverAll, Quantity, about, between, cases, of_a_part, share_of_cases
 from hwgen.papers.sousa.model import Npu, Reading, burst_count
 from hwgen.papers.sousa.own_hardware import JudgedLayer
 from hwgen.papers.sousa.rows import MODELS, PUBLISHED, LayerRow, ModelRow, mapped_layers
@@ -47,7 +47,8 @@ def mapping_claims(
         own = [row for row in models if row.reading == reading]
         lines += [_speedups(own), _times(own), _fixed(own, "slicings"), _fixed(own, "flows"), _order_of_flows(own)]
         lines += [_shares(own), *_fifth([row for row in layers if row.reading == reading], npu)]
-        lines.append(_roofs([row for row in layers if row.reading == reading], npu))
+        roofs = _roofs([row for row in layers if row.reading == reading], npu)
+        lines.append(roofs if len(own) == len(MODELS) else of_a_part(roofs))
     lines.append(_by_the_objective(layers))
     if judged:
         lines.append(_by_cycles(judged))
@@ -327,7 +328,7 @@ def _roofs(own: Sequence[LayerRow], npu: Npu) -> Claim:
         "times of transfers and MACs: where both are alike, half of the roof is the most. Most: more than half of "
         "them.",
         scope=f"{len(own)} convolutions, by Eq. 6",
-        parts=share_of_cases("convolutions at 80 %", near, *MOST),
+        parts=tuple(map(OverAll.of, share_of_cases("convolutions at 80 %", near, *MOST))),
         reading=_read(own[0].reading),
     )
 

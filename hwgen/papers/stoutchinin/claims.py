@@ -5,7 +5,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean
 
-from hwgen.papers.claims import Claim, Quantity, about, between, cases, share_of_cases
+from hwgen.papers.claims import (
+    Claim,
+    Count,
+    Largest,
+    Least,
+    OverAll,
+    Quantity,
+    about,
+    between,
+    cases,
+    of_a_part,
+    share_of_cases,
+)
 from hwgen.papers.stoutchinin.loop_orders import OrderSummary, Tiles
 from hwgen.papers.stoutchinin.measured import (
     MOST_BUSY,
@@ -20,7 +32,7 @@ from hwgen.papers.stoutchinin.rows import HWC_BYTES, NETWORKS, SAMPLED, Engines,
 from hwgen.papers.stoutchinin.utilisation import DEMAND, LANES_CHOSEN, BusyLanes
 from hwgen.studies.regress.published_nests import PRINTED
 
-__all__ = ["claims"]
+__all__ = ["FIG4_BYTES", "claims"]
 
 SAVINGS, SAVINGS_OFF = (2.5, 17.5), 2.5
 """Percent less than PEEMEN, by section IV-D, read off a plot there; points that either end may be off."""
@@ -30,6 +42,7 @@ SEVERAL_SAVING, SEVERAL = 10.0, 2
 """Percent by which several networks move less at small sizes; networks that are several."""
 FIG4_BYTES = 256 * 1024
 LARGE_BYTES = 128 * 1024
+LARGE_SIZES = (LARGE_BYTES, FIG4_BYTES)
 LARGE_SAVING = 5.0
 CACHE_FACTOR, CACHE_OFF = 3.5, 0.1
 SMALL_BYTES = 4 * 1024
@@ -64,10 +77,19 @@ def claims(
     quality: Sequence[NestQuality],
     busy: Sequence[BusyLanes],
     orders: Sequence[OrderSummary],
+    *,
+    every_layer: bool = True,
+    every_size: bool = True,
 ) -> list[Claim]:
-    """All claims of the paper: judged by what was computed, or with the reason why not."""
-    stated = [*_of_models(rows), *_of_nest(quality), *_of_engines(pairs, nests), *_of_utilisation(nests, busy)]
-    return [*stated, *_of_orders(orders), *_not_judged()]
+    """All claims of the paper: judged by what was computed, or with the reason why not.
+
+    ``every_layer``, ``every_size`` : whether that is all layers, and all sizes of Fig. 4.
+    """
+    of_models = _of_models(rows)
+    others = [*_of_nest(quality), *_of_engines(pairs, nests), *_of_utilisation(nests, busy), *_of_orders(orders)]
+    if not (every_layer and every_size):
+        of_models = [*map(of_a_part, of_models)]
+    return [*of_models, *(others if every_layer else map(of_a_part, others)), *_not_judged()]
 
 
 # --- Fig. 4 and 5: traffic by our schedules and by the published models ---
@@ -109,8 +131,8 @@ def _savings(reading: Kind, sums: Sequence[Traffic]) -> Claim:
     low, high = SAVINGS
     least, most = (pick(known, key=lambda one: one.value) for pick in (min, max)) if known else (None, None)
     parts = (
-        between("least", least.value, low - SAVINGS_OFF, low + SAVINGS_OFF, "%", "more"),
-        between("most", most.value, high - SAVINGS_OFF, high + SAVINGS_OFF, "%", "more"),
+        Least("least", least.value, low - SAVINGS_OFF, low + SAVINGS_OFF, "%", "more"),
+        Largest("most", most.value, high - SAVINGS_OFF, high + SAVINGS_OFF, "%", "more"),
     ) if least and most else ()  # fmt: skip
     return Claim(
         "IV-D, Fig. 5",
@@ -132,7 +154,7 @@ def _introduced(reading: Kind, sums: Sequence[Traffic]) -> Claim:
         f"{mean(known):.1f} % in the mean of networks and sizes" if known else "none fits",
         "Another range than that of section IV-D; that it is a mean is our reading of it.",
         scope=_scope(sums),
-        parts=(between("mean", mean(known), *INTRODUCED, "%", "more"),) if known else (),
+        parts=(OverAll("mean", mean(known), *INTRODUCED, "%", "more"),) if known else (),
         reading=_read(reading),
     )
 
@@ -152,13 +174,13 @@ def _several(reading: Kind, sums: Sequence[Traffic]) -> Claim:
         f"at up to {SMALL_BYTES >> 10} KiB: {', '.join(names) or 'none'}",
         "Several: two or more." if small else "No small size was computed.",
         scope=_scope(sums),
-        parts=(between("networks", len(names), SEVERAL, len(NETWORKS)),) if small else (),
+        parts=(Count("networks", len(names), SEVERAL, len(NETWORKS)),) if small else (),
         reading=_read(reading),
     )
 
 
 def _large_buffers(reading: Kind, sums: Sequence[Traffic]) -> Claim:
-    sizes = sorted({row.buffer_bytes for row in sums if row.buffer_bytes >= LARGE_BYTES})
+    sizes = sorted({row.buffer_bytes for row in sums} & {*LARGE_SIZES})
     found = {size: _networks(reading, sums, [size], LARGE_SAVING) for size in sizes}
     return Claim(
         "IV-D, Fig. 5",
@@ -166,12 +188,13 @@ def _large_buffers(reading: Kind, sums: Sequence[Traffic]) -> Claim:
         "; ".join(f"{size >> 10} KiB: {', '.join(names) or 'none'}" for size, names in found.items()) or "-",
         "PEEMEN counts O twice unless its innermost controlling loop is over input channels (Eq. 8), even where one "
         "tile holds all of them; that part does not shrink with the buffer."
-        if sizes
-        else "No such size was computed.",
+        if len(sizes) == len(LARGE_SIZES)
+        else "Not both sizes were computed.",
         scope=_scope(sums),
         parts=tuple(
-            between(f"networks at {size >> 10} KiB", len(names), SEVERAL, len(NETWORKS))
+            Count(f"networks at {size >> 10} KiB", len(names), SEVERAL, len(NETWORKS))
             for size, names in found.items()
+            if len(sizes) == len(LARGE_SIZES)
         ),
         reading=_read(reading),
     )  # fmt: skip
@@ -180,7 +203,7 @@ def _large_buffers(reading: Kind, sums: Sequence[Traffic]) -> Claim:
 def _cache(reading: Kind, rows: Sequence[Traffic], sums: Sequence[Traffic]) -> Claim:
     worse = [row.cache is None or (row.peemen is not None and row.cache > max(row.ours, row.peemen)) for row in rows]
     factors = [row.cache_factor for row in sums if row.cache_factor is not None]
-    most = (about("factor", max(factors), CACHE_FACTOR, CACHE_OFF, gain="more"),) if factors else ()
+    most = (Largest.of(about("factor", max(factors), CACHE_FACTOR, CACHE_OFF, gain="more")),) if factors else ()
     return Claim(
         "IV-D, Fig. 4",
         f"CACHE is worse than both at every size and for every layer, by a factor of up to {CACHE_FACTOR}",
@@ -220,7 +243,7 @@ def _not_falling(reading: Kind, sums: Sequence[Traffic]) -> Claim:
         f"it rises in {sum(rises)} of {len(rises)} steps to the next size",
         "A statement that there are such steps: one is enough." if rises else "One size alone was computed.",
         scope=_scope(sums),
-        parts=(between("steps", sum(rises), 1, len(rises)),) if rises else (),
+        parts=(Count("steps", sum(rises), 1, len(rises)),) if rises else (),
         reading=_read(reading),
     )
 
@@ -234,7 +257,7 @@ def _similar(reading: Kind, rows: Sequence[Traffic]) -> Claim:
         f"they fit in {sum(held)} of {len(held)} cases in which it moves at most {SIMILAR:g} % more",
         "Outputs as sums." if alike else "PEEMEN finds no similar schedule.",
         scope="layers x sizes",
-        parts=share_of_cases("cases in which they fit", held, *RARE),
+        parts=tuple(map(OverAll.of, share_of_cases("cases in which they fit", held, *RARE))),
         reading=_read(reading),
     )
 
@@ -248,7 +271,7 @@ def _keeps_sums(reading: Kind, rows: Sequence[Traffic]) -> Claim:
         f"{SMALL_BYTES >> 10} KiB",
         "Tend: in two thirds of the cases." if small else "No small size was computed.",
         scope="layers x sizes",
-        parts=share_of_cases("cases", small, *TEND),
+        parts=tuple(map(OverAll.of, share_of_cases("cases", small, *TEND))),
         reading=_read(reading),
     )
 
@@ -273,7 +296,7 @@ def _of_nest(quality: Sequence[NestQuality]) -> list[Claim]:
                 "sampled tiles.",
                 scope=layers,
                 parts=tuple(
-                    Quantity(f"{one.buffer_bytes >> 10} KiB", 100 * one.minimal / one.layers, *MOST, "%")
+                    OverAll(f"{one.buffer_bytes >> 10} KiB", 100 * one.minimal / one.layers, *MOST, "%")
                     for one in own
                     if one.layers
                 ),
@@ -345,8 +368,10 @@ def _most_reduced(pairs: Sequence[Engines], nests: Sequence[LayerInNest]) -> lis
             wide = [part for part in parts if part.name not in point]
             everywhere += [part.value > 1 for part in parts]
             if parts:
-                with_points.append(about(_named(nest, division), max(part.value for part in parts), PUBLISHED_MOST,
-                                         RATIO_OFF, gain="more"))  # fmt: skip
+                most = about(
+                    _named(nest, division), max(part.value for part in parts), PUBLISHED_MOST, RATIO_OFF, gain="more"
+                )
+                with_points.append(Largest.of(most))
             if wide:
                 lines.append(_most_of(wide, nest, division))
     best = [_Part(pair.layer, pair.over_best) for pair in pairs if pair.over_best is not None]
@@ -389,7 +414,7 @@ def _most_of(parts: Sequence[_Part], nest: str, division: Division | None) -> Cl
         f"{min(part.value for part in parts):.1f} to {most.value:.1f} times ({most.name})",
         f"By the model, sums of 32 bits. To {100 * RATIO_OFF:.0f} % of the printed figure.",
         scope=f"{len(parts)} layers with a bar and kernels larger than 1x1",
-        parts=(about("largest", most.value, PUBLISHED_MOST, RATIO_OFF, gain="more"),),
+        parts=(Largest.of(about("largest", most.value, PUBLISHED_MOST, RATIO_OFF, gain="more")),),
         reading=_named(nest, division) if nest in NESTS else nest,
     )
 
@@ -437,7 +462,7 @@ def _utilisation(found: Sequence[float], reading: str, remark: str) -> Claim:
         f"{mean(found):.3f} in the mean, {min(found):.3f} to {max(found):.3f}",
         remark,
         scope=f"{len(found)} of the {OF_LAYERS} layers",
-        parts=(between("mean", mean(found), *MOST_BUSY, gain="more"),),
+        parts=(OverAll("mean", mean(found), *MOST_BUSY, gain="more"),),
         reading=reading,
     )
 
@@ -469,7 +494,7 @@ def _of_tiles(orders: Sequence[OrderSummary], tiles: Tiles) -> list[Claim]:
             "Each order has its own best of tiles and marker places. Small: up to "
             f"{SMALL_BYTES >> 10} KiB." if small else "No small size was computed.",
             scope=scope,
-            parts=tuple(between(_size(one), one.optimal, 0, FEW_ORDERS, "%") for one in small),
+            parts=tuple(OverAll(_size(one), one.optimal, 0, FEW_ORDERS, "%") for one in small),
             reading=reading,
         ),
         Claim(
@@ -478,7 +503,7 @@ def _of_tiles(orders: Sequence[OrderSummary], tiles: Tiles) -> list[Claim]:
             f"{largest.optimal:.1f} % at {_size(largest)}",
             "At the largest size; the paper prints no size." if judged else "No large size was computed.",
             scope=scope,
-            parts=(between("orders", largest.optimal, low, high, "%"),) if judged else (),
+            parts=(OverAll("orders", largest.optimal, low, high, "%"),) if judged else (),
             reading=reading,
         ),
         Claim(
@@ -490,7 +515,7 @@ def _of_tiles(orders: Sequence[OrderSummary], tiles: Tiles) -> list[Claim]:
             if below
             else "No such size was computed.",
             scope=scope,
-            parts=tuple(between(_size(one), one.everywhere, 0, 0) for one in below),
+            parts=tuple((Least if one.everywhere else Quantity)(_size(one), one.everywhere, 0, 0) for one in below),
             reading=reading,
         ),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.papers.answer import answer
 from hwgen.papers.kept import command_text
-from hwgen.papers.stoutchinin.claims import claims
+from hwgen.papers.stoutchinin.claims import FIG4_BYTES, claims
 from hwgen.papers.stoutchinin.cluster import (
     FOR_ALL_LAYERS,
     ON_CLUSTERS,
@@ -33,6 +33,7 @@ from hwgen.papers.stoutchinin.cluster import (
 from hwgen.papers.stoutchinin.documents import Found, readme, tables
 from hwgen.papers.stoutchinin.loop_orders import Tiles, order_quality, order_summaries, order_traffic
 from hwgen.papers.stoutchinin.measured import (
+    OF_LAYERS,
     RunOfLayer,
     measured_claims,
     measured_csv,
@@ -43,6 +44,7 @@ from hwgen.papers.stoutchinin.published_nest import SMALL_SIZES, Division, layer
 from hwgen.papers.stoutchinin.rows import (
     HWC_BYTES,
     READINGS,
+    SIZES,
     TABLE,
     Search,
     engines,
@@ -99,7 +101,10 @@ def stoutchinin(
         tried = {one: order_traffic(layers, sorted(sizes), one, how) for one in kinds}
     summaries = [one for some in tried.values() for one in order_summaries(some)]
     quality = [one for some in tried.values() for one in order_quality(some)]
-    stated = claims(rows, pairs, nests, best_nests, busy, summaries)
+    stated = claims(
+        rows, pairs, nests, best_nests, busy, summaries, every_layer=len(layers) == OF_LAYERS,
+        every_size={size for size in SIZES if size <= FIG4_BYTES} <= {*sizes},
+    )  # fmt: skip
     found = Found(rows, totals(rows), pairs, nests, best_nests, busy, quality, summaries, stated)
     note("drawing")
     text = readme(found)
@@ -164,7 +169,9 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
         for reading, one in printed.items()
         if one in found
     }
-    stated, on_clusters = measured_claims(rows, _runs(found), in_printed), _on_clusters(layers, results)
+    every_layer = len(rows) == len(load_layer_set(layer_set).convolutions())
+    stated = measured_claims(rows, _runs(found), in_printed, every_layer=every_layer)
+    on_clusters = _on_clusters(layers, results)
     text = measured_readme(rows, stated)
     if on_clusters:
         text += "\n".join(["", "## Clusters of four HWCs", "", *cluster_lines(on_clusters), ""])

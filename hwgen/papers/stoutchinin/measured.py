@@ -8,7 +8,7 @@ from typing import Literal
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.layer import Layer
-from hwgen.papers.claims import Claim, about, between, cases, claims_table
+from hwgen.papers.claims import Claim, Largest, OverAll, about, between, cases, claims_table, of_a_part
 from hwgen.papers.documents import csv_text
 from hwgen.papers.stoutchinin.rows import HWC_BYTES, network_of
 
@@ -179,17 +179,20 @@ def measured_claims(
     rows: Sequence[MeasuredEngines],
     runs: Sequence[RunOfLayer],
     printed: Mapping[str, Sequence[MeasuredEngines]] | None = None,
+    *,
+    every_layer: bool = True,
 ) -> list[Claim]:
     """The claims on Fig. 10 and section V-C, judged by what was counted in the RTL.
 
-    ``printed`` : all rows with the HWC in the loops of Fig. 8 as printed, by the reading.
+    ``printed`` : all rows with the HWC in the loops of Fig. 8 as printed, by the reading. ``every_layer`` : whether
+    all layers ran.
     """
     wide = [row for row in rows if not row.pointwise and not row.striped and row.hwce is not None]
     absent = [row.layer for row in rows if row.striped or row.hwce is None]
     narrow = [row for row in rows if row.striped or row.pointwise]
     expected = no_bar_expected(row.layer for row in rows)
     every = [ratio > 1 for width in WIDTHS for ratio, _ in _known([*wide, *narrow], width)]
-    return [
+    stated = [
         *(_largest(wide, width, BEST_LOOPS) for width in WIDTHS),
         *_of_printed(printed or {}),
         Claim(
@@ -214,6 +217,7 @@ def measured_claims(
         ),
         *_of_runs(runs),
     ]
+    return stated if every_layer else [*map(of_a_part, stated)]
 
 
 BEST_LOOPS = "each layer's best loops in place of Fig. 8, an HWC for each layer"
@@ -246,7 +250,7 @@ def _largest(wide: Sequence[MeasuredEngines], width: Width, reading: str) -> Cla
         _range(wide, width),
         f"To {100 * RATIO_OFF:.0f} % of the printed figure." if known else "No layer ran on both.",
         scope=f"{len(known)} layers with a bar and kernels larger than 1x1",
-        parts=(about("largest", max(known)[0], PUBLISHED_MOST, RATIO_OFF, gain="more"),) if known else (),
+        parts=(Largest.of(about("largest", max(known)[0], PUBLISHED_MOST, RATIO_OFF, gain="more")),) if known else (),
         reading=f"{reading}, sums of {width} bits",
     )
 
@@ -276,7 +280,7 @@ def _of_runs(runs: Sequence[RunOfLayer]) -> list[Claim]:
                 f"{mean(values):.3f} in the mean",
                 "Multiply-accumulates over what the lanes can do in the measured cycles.",
                 scope=f"{len(values)} of the {OF_LAYERS} layers",
-                parts=(between("mean", mean(values), *MOST_BUSY, gain="more"),),
+                parts=(OverAll("mean", mean(values), *MOST_BUSY, gain="more"),),
                 reading=f"one HWC at a time, configuration {configuration}",
             )
         )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from hwgen.papers.claims import Claim, Quantity, about, between, cases
+from hwgen.papers.claims import Claim, Largest, Least, OverAll, Quantity, about, between, cases
 from hwgen.papers.yang.rows import BENCHMARKS, NetworkRow, OnDianNao
 from hwgen.papers.yang.strings import strings
 
@@ -105,7 +105,7 @@ def _blocked(rows: Sequence[OnDianNao]) -> Claim:
         "The paper does not print the nest; in our reading inputs slide along the kernel's columns, so that the "
         "factor is about their number.",
         scope=of_benchmarks([row.layer for row in rows]),
-        parts=(about("median, of inputs", typical, 4, ABOUT, gain="more"),),
+        parts=(OverAll.of(about("median, of inputs", typical, 4, ABOUT, gain="more")),),
     )
 
 
@@ -137,8 +137,8 @@ def _kernels_saved(pairs: Sequence[tuple[OnDianNao, OnDianNao]]) -> list[Claim]:
             remark + " The least and the most of the layers, each to a fifth of the printed figure.",
             scope=of_benchmarks([*gains]),
             parts=(
-                about("least", min(gains.values()), 2, ABOUT, gain="more"),
-                about("most", max(gains.values()), 15, ABOUT, gain="more"),
+                Least.of(about("least", min(gains.values()), 2, ABOUT, gain="more")),
+                Largest.of(about("most", max(gains.values()), 15, ABOUT, gain="more")),
             ),
             reading=reading,
         )
@@ -174,7 +174,7 @@ def _share(rows: Sequence[OnDianNao]) -> Claim:
         ", ".join(f"{row.layer} {ratio:.0f}" for row, ratio in zip(rows, ratios, strict=True)),
         "The energy of a multiply-accumulate is not printed; 0.9 pJ is ours.",
         scope=of_benchmarks([row.layer for row in rows]) + ", baseline schedule",
-        parts=(about("median", median(ratios), 20, ABOUT),),
+        parts=(OverAll.of(about("median", median(ratios), 20, ABOUT)),),
     )
 
 

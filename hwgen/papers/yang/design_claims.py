@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hwgen.papers.claims import Claim, Quantity, about, between, cases
+from hwgen.papers.claims import Claim, Largest, Least, Quantity, about, between, cases
 from hwgen.papers.yang.claims import ABOUT, DOMINATES, of_benchmarks
 from hwgen.papers.yang.designs import CORES, LARGE, MEDIUM, NARROW, WIDE, CoreRow, DesignRow
 from hwgen.papers.yang.rows import OnDianNao
@@ -110,7 +110,7 @@ def _gain(rows: Sequence[DesignRow], reading: _Reading) -> Claim:
         _times(gains) or "-",
         f"The least gain of the layers, to a tenth. {remark}Each layer has memories of its own.",
         scope=of_benchmarks([*gains]),
-        parts=(about("least", min(gains.values()), GAIN_LARGE, GAIN_OFF, gain="more"),) if gains else (),
+        parts=(Least.of(about("least", min(gains.values()), GAIN_LARGE, GAIN_OFF, gain="more")),) if gains else (),
         reading=reading.text,
     )
 
@@ -123,7 +123,7 @@ def _most(rows: Sequence[DesignRow], reading: _Reading) -> Claim:
         _times(gains) or "-",
         "An order of magnitude: 10 times, to a fifth. Section 5.2 says at least 13.",
         scope=of_benchmarks([*gains]),
-        parts=(about("most", max(gains.values()), 10, ABOUT, gain="more"),) if gains else (),
+        parts=(Largest.of(about("most", max(gains.values()), 10, ABOUT, gain="more")),) if gains else (),
         reading=reading.text,
     )
 

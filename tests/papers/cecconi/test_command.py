@@ -101,6 +101,8 @@ def test_sizes_that_the_paper_prints() -> None:
     assert (sizes.found, sizes.verdict) == ("96.2 MB, 32.6 MiB", "reproduced in another reading")
     (fewer, *_) = tiling_claims(layers[:-1], tiling_rows(layers[-1:]))
     assert fewer.verdict == "not reproduced"
+    (fewer, *_) = tiling_claims(layers[:-1], tiling_rows(layers[-1:]), every_layer=False)
+    assert (fewer.verdict, fewer.remark.partition(":")[0]) == ("not judged", "Not judged")
 
 
 def made_up(layer: str, **changes: object) -> TilingRow:
