@@ -32,6 +32,7 @@ from hwgen.api.session import call
 from hwgen.api.sharing import Sharing, sharing_of
 from hwgen.api.work import SetObjective, Work, balance_data, left_out, save_works, work_of
 from hwgen.arch.pipeline import MoverParameters
+from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.names import file_names
 from hwgen.ir.schedule import ARRAYS
@@ -219,10 +220,17 @@ class Cosimulation(Checked):
 
 @dataclass(frozen=True, repr=False)
 class StackCosimulation(Checked):
-    """What came of the stacks of a depth-first solution, each on a pipeline. ``on_dram``: with movers on a DRAM."""
+    """What came of the stacks of a depth-first solution, each on a pipeline.
+
+    Members
+    -------
+    on_dram : with movers on a DRAM.
+    coverage : what became of the rows: activations that ran as another one.
+    """
 
     stacks: tuple[dict[str, Any], ...]
     on_dram: bool
+    coverage: Coverage
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -236,7 +244,7 @@ class StackCosimulation(Checked):
 
     def document(self) -> dict[str, Any]:
         """The document that ``hwgen cosim --json`` prints."""
-        return {"results": list(self.stacks)}
+        return {"results": list(self.stacks), "left_out": self.coverage.as_json()}
 
     def rows(self) -> list[dict[str, object]]:
         """One row a stack."""
@@ -373,7 +381,8 @@ class CosimRequest:
 
         with steps(len(runs), "cosimulating") as step, ThreadPoolExecutor(self.jobs) as pool:
             results = tuple(result.as_json() for result in pool.map(run, runs))
-        return StackCosimulation(results, port is not None)
+        coverage = Coverage.depth_first(solution.network.network, solution.network.layers)
+        return StackCosimulation(results, port is not None, coverage)
 
 
 def cosim(

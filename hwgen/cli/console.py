@@ -34,11 +34,11 @@ __all__ = [
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
-SEEN = 0.005
-"""The part by which predicted and measured cycles differ that is said."""
+LEAST_SAID = 0.001
+"""The least part by which predicted and measured cycles differ that is printed as a figure."""
+CYCLE_MODEL = "Predicted cycles come from a cycle model that uses the latencies of this RTL"
 CYCLES_NOTE = (
-    "Predicted cycles come from a cycle model that uses the latencies of this RTL: agreement shows that the model is "
-    "complete, it is no independent estimate of the speed."
+    f"{CYCLE_MODEL}: agreement shows that the model is complete, it is no independent estimate of the speed."
 )
 
 
@@ -224,18 +224,26 @@ def show_wide(wanted: bool) -> None:
     _display.wide = wanted
 
 
-def print_cycles_note(cycles: Iterable[tuple[float, float]] = ()) -> None:
-    """What predicted cycles are, below a table that has them beside measured ones.
+def print_cycles_note(
+    cycles: Iterable[tuple[float, float]] = (), *, clustered: bool = False, stalls: bool = False
+) -> None:
+    """What predicted cycles are, below a table that has them beside measured ones, and how far they differ.
 
-    ``cycles`` : predicted and measured ones of layers on a cluster, of which is said how far they differ.
+    Parameters
+    ----------
+    cycles : predicted and measured ones.
+    clustered : they are of clusters.
+    stalls : grants and responses were withheld at random.
     """
-    typer.echo(CYCLES_NOTE)
     off = max((abs(predicted / measured - 1) for predicted, measured in cycles if measured), default=0.0)
-    if off >= SEEN:
-        typer.echo(
-            f"Here they differ by up to {off:.1%}: what ports wait at the banks of a shared memory is estimated, and "
-            "what --stalls withholds is not known."
-        )
+    if not off:
+        typer.echo(CYCLES_NOTE)
+        return
+    reasons = ["they are without the random stalls of --stalls"] if stalls else []
+    reasons += ["what ports wait at the banks of a shared memory is estimated"] if clustered else []
+    why = f": {', and '.join(reasons)}" if reasons else ""
+    by = f"up to {off:.1%}" if off >= LEAST_SAID else f"less than {LEAST_SAID:.1%}"
+    typer.echo(f"{CYCLE_MODEL}. Here they differ from the measured ones by {by}{why}.")
 
 
 def _cell(value: object) -> str:

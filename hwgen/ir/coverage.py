@@ -95,14 +95,13 @@ class Coverage:
         ]
         idle = Counter(node.op for node in rows if not node.operator.weighted)
         scheduled = [node for node in rows if node.operator.schedulable]
-        others = (OtherActivation.of(node) for node in scheduled)
-        return cls(
-            where,
-            tuple(node.layer() for node in scheduled),
-            (*lost, *left_out),
-            idle,
-            tuple(one for one in others if one is not None),
-        )
+        layers = tuple(node.layer() for node in scheduled)
+        return cls(where, layers, (*lost, *left_out), idle, _other_activations(scheduled))
+
+    @classmethod
+    def depth_first(cls, where: str, nodes: Iterable["Node"]) -> "Coverage":
+        """What becomes of rows that pipelines run, without schedules: all run, some with another activation."""
+        return cls(where, (), activations=_other_activations(nodes))
 
     @property
     def lost_macs(self) -> int | None:
@@ -166,6 +165,11 @@ class Coverage:
             "without_work": dict(self.without_work or {}),
             "activations": [asdict(one) for one in self.activations],
         }
+
+
+def _other_activations(nodes: Iterable["Node"]) -> tuple[OtherActivation, ...]:
+    others = (OtherActivation.of(node) for node in nodes)
+    return tuple(one for one in others if one is not None)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from hwgen.cli.console import CYCLES_NOTE, print_cycles_note, print_table, printable, show_wide
+from hwgen.cli.console import CYCLE_MODEL, CYCLES_NOTE, print_cycles_note, print_table, printable, show_wide
 from tests.cli.command_line import Run
 
 COLUMNS = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted", "words measured"]
@@ -82,7 +82,13 @@ def test_a_name_without_end_is_cut() -> None:
 
 
 def test_how_far_predicted_cycles_are_off_is_said_where_it_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
-    print_cycles_note([(1004, 1000), (0, 0)])
+    print_cycles_note([(1000, 1000), (0, 0)], clustered=True, stalls=True)
     assert capsys.readouterr().out == f"{CYCLES_NOTE}\n"
-    print_cycles_note([(1004, 1000), (932, 1000)])
-    assert "\nHere they differ by up to 6.8%: what ports wait at the banks " in capsys.readouterr().out
+    begins = f"{CYCLE_MODEL}. Here they differ from the measured ones by "
+    print_cycles_note([(1004, 1000), (932, 1000)], clustered=True)
+    banks = "what ports wait at the banks of a shared memory is estimated"
+    assert capsys.readouterr().out == f"{begins}up to 6.8%: {banks}.\n"
+    print_cycles_note([(700, 1000)], stalls=True)
+    assert capsys.readouterr().out == f"{begins}up to 30.0%: they are without the random stalls of --stalls.\n"
+    print_cycles_note([(99_999, 100_000)], stalls=True, clustered=True)
+    assert f"less than 0.1%: they are without the random stalls of --stalls, and {banks}." in capsys.readouterr().out

@@ -15,7 +15,7 @@ import hwgen.api.cosimulation
 from cosim.cluster.results import cosimulate_clusters
 from cosim.device.result import LayerResult
 from cosim.hwc.results import cosimulate
-from hwgen.cli.console import CYCLES_NOTE
+from hwgen.cli.console import CYCLE_MODEL
 from hwgen.cli.printers.cosimulations import print_comparison
 from hwgen.golden.convolution import layer_output
 from hwgen.ir.counts import Access, Counts
@@ -228,7 +228,7 @@ def test_schedules_of_two_levels_run_on_clusters(run: Run, tmp_path: Path, monke
     assert output.shape[0] == chosen[0].layer.output_channels
     shown = run("cosim", tmp_path / "schedules", *given)
     assert "Traffic at tcdm_dma" in shown.out
-    assert CYCLES_NOTE in shown.out
+    assert CYCLE_MODEL in shown.out
     save_schedule(small(), tmp_path / "schedules" / "small.yaml")
     refused(
         run("cosim", tmp_path / "schedules"), "SCHEDULE: expected schedules of one memory level or of two, got both"

@@ -65,6 +65,24 @@ def test_rectifiers_by_tables(run: Run, tmp_path: Path) -> None:
     assert taken["tables"]["cycles"] > taken["relu"]["cycles"]
 
 
+def test_activations_that_run_as_another_one(run: Run, tmp_path: Path) -> None:
+    """relu6 is none that tables are made for; with a ceiling it runs as it is."""
+    rows = """
+- {name: a, op: conv, output_channels: 2, kernel: 3, activation: relu6}
+- {name: b, op: conv, inputs: [a], output_channels: 2, kernel: 3, activation: prelu}
+- {name: c, op: conv, inputs: [b], output_channels: 2, kernel: 3, activation: relu6, requantisation: {ceiling: 6}}"""
+    head = "format: 1\nkind: network\nnetwork: n\ninput: {name: x, channels: 2, height: 9, width: 9}\nlayers:"
+    (tmp_path / "n.yaml").write_text(head + rows.replace("op: conv, output", "op: conv, inputs: [x], output", 1))
+    command = ("depth-first", tmp_path / "n.yaml")
+    assert "n: activations that run as ReLU: a (relu6), b (prelu)" in run(*command).out
+    assert "n: activations that run as ReLU: a (relu6)\n" in run(*command, "--tables", "--memory", "4KiB").out
+    found = run(*command, "--json").json["left_out"]["activations"]
+    assert [(one["name"], one["activation"], one["runs_as"]) for one in found] == [
+        ("a", "relu6", "relu"),
+        ("b", "prelu", "relu"),
+    ]
+
+
 def test_pipelines_that_scale_their_sums(run: Run, tmp_path: Path) -> None:
     taken = {}
     for form in ("shift", "scaled"):

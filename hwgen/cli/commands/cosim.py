@@ -96,5 +96,5 @@ def cosim(
     if as_json:
         print_json(found.document())
     else:
-        print_cosimulation(found)
+        print_cosimulation(found, stalls=stalls)
     return 0 if found.passed else 1

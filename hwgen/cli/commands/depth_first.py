@@ -8,8 +8,10 @@ import typer
 from hwgen.api.arguments import claim_folder
 from hwgen.api.depth_first import connected_network, memory_size
 from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.coverage import tell_activations
 from hwgen.cli.jobs import set_names
 from hwgen.golden.tables import with_tables
+from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
 from hwgen.ir.layer_set import Network
 from hwgen.ir.requantisation import RequantisationForm
@@ -109,12 +111,16 @@ def depth_first(
     if output is not None:
         write_atomically(output / file, dump_yaml(data))
         _clear_other(output, data)
+    coverage = Coverage.depth_first(network.network, network.layers)
     if as_json:
-        print_json(_as_json(network, front, points, None if output is None else output / file))
-    elif limit is not None:
+        document = _as_json(network, front, points, None if output is None else output / file)
+        print_json({**document, "left_out": coverage.as_json()})
+        return
+    if limit is not None:
         _print_point(graph, points[0])
     else:
         _print_front(front)
+    tell_activations(coverage)
 
 
 def _clear_other(folder: Path, written: dict[str, Any]) -> None:

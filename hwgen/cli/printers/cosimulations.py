@@ -8,6 +8,7 @@ import typer
 from cosim.device.result import LayerResult, NodeResult
 from hwgen.api.cosimulation import Cosimulation, StackCosimulation
 from hwgen.cli.console import print_cycles_note, print_table, printable
+from hwgen.cli.coverage import tell_activations
 from hwgen.cli.workload import tell_set
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.level import LOCAL
@@ -17,19 +18,23 @@ from hwgen.model.cluster.levels import is_for_cluster
 __all__ = ["print_accesses", "print_comparison", "print_cosimulation", "print_failures", "print_stacks"]
 
 
-def print_cosimulation(found: Cosimulation | StackCosimulation) -> None:
-    """Print what was predicted and measured, the checks, and every failure."""
+def print_cosimulation(found: Cosimulation | StackCosimulation, *, stalls: bool = False) -> None:
+    """Print what was predicted and measured, the checks, and every failure.
+
+    ``stalls`` : grants and responses were withheld at random.
+    """
     if isinstance(found, StackCosimulation):
-        print_stacks(found.stacks)
+        print_stacks(found.stacks, stalls=stalls)
         if found.on_dram:
             print_accesses(found.stacks)
+        tell_activations(found.coverage)
         return
     by_folder = found.by_folder()
     for folder, results in by_folder:
         if len(by_folder) > 1:
             typer.echo(f"{printable(str(folder))}:")
         print_comparison(results)
-        _print_runs(results)
+        _print_runs(results, stalls=stalls)
         print_failures(results)
     if found.works:
         tell_set(found.works)
@@ -84,7 +89,7 @@ def _print_level(results: Sequence[LayerResult], level: str) -> None:
     print_table(title, columns, rows)
 
 
-def _print_runs(results: Sequence[LayerResult]) -> None:
+def _print_runs(results: Sequence[LayerResult], *, stalls: bool) -> None:
     """One row per layer: the checks, cycles, utilisation and simulation speed."""
     rows = [
         [
@@ -112,8 +117,11 @@ def _print_runs(results: Sequence[LayerResult]) -> None:
         "seconds",
     ]
     print_table("Runs", columns, rows, wide=["simulator", "seconds", "Mcycles/s"])
-    on_cluster = [result for result in results if "dram" in result.predicted.levels()]
-    print_cycles_note((result.predicted_cycles, result.cycles) for result in on_cluster)
+    print_cycles_note(
+        [(result.predicted_cycles, result.cycles) for result in results],
+        clustered=any("dram" in result.predicted.levels() for result in results),
+        stalls=stalls,
+    )
 
 
 def print_failures(results: Sequence[LayerResult | NodeResult]) -> None:
@@ -123,8 +131,10 @@ def print_failures(results: Sequence[LayerResult | NodeResult]) -> None:
             typer.echo(f"{result.layer}: {failure}")
 
 
-def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, str]] = ()) -> None:
-    """Print traffic by kind and cycles of every stack, then one line for each failure."""
+def print_stacks(
+    results: Sequence[dict[str, Any]], more: Sequence[tuple[str, str]] = (), *, stalls: bool = False
+) -> None:
+    """Print traffic by kind and cycles of every stack, then one line for each failure; ``stalls`` : as above."""
     kinds = [*KINDS, "weights"]
     names = [kind.replace("_", " ") for kind in kinds]
     rows: list[list[object]] = []
@@ -146,7 +156,8 @@ def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, st
     ]
     title = "Bytes to and from DRAM in depth-first execution, measured at the pipeline's streams"
     print_table(title, columns, rows, wide=["tiles", *names, "slowest stage"])
-    print_cycles_note()
+    cycles_of = [(one["cycles"]["predicted"], one["cycles"]["measured"]) for one in results]
+    print_cycles_note(cycles_of, stalls=stalls)
     for stack, failure in [*((one["stack"], failure) for one in results for failure in one["failures"]), *more]:
         typer.echo(f"{stack}: {failure}")
 

@@ -59,7 +59,7 @@ def print_on_hardware(done: NetworkRun) -> None:
     if isinstance(done.plan, ClusterPlan):
         tell_beside(done.beside_layers)
     clustered = isinstance(done.plan, ClusterPlan)
-    print_cycles_note([(one.result.predicted_cycles, one.result.cycles) for one in done.ran] if clustered else ())
+    print_cycles_note([(one.result.predicted_cycles, one.result.cycles) for one in done.ran], clustered=clustered)
     print_failures([one.result for one in done.ran])
     for one in done.ran:
         if one.different:
