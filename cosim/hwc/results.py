@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,8 +36,7 @@ from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.lower.network.parts import PartCounts
 from hwgen.model.energy import prices_of
-from hwgen.model.hwc.cycles import least_cycles, predicted_cycles
-from hwgen.model.nest.one_level import predict
+from hwgen.model.hwc.cycles import Cycles, predicted_cycles
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer", "judge"]
@@ -46,10 +46,10 @@ INTERRUPT_CYCLES = 2
 """Cycles from the start write's grant to the interrupt that the register ``cycles`` does not count."""
 
 
-def judge(run: Run, outcome: Outcome, simulator: Simulator) -> LayerResult:
-    """The result of one run: counts and output against model and reference."""
+def judge(run: Run, outcome: Outcome, simulator: Simulator, timed: Cycles | None = None) -> LayerResult:
+    """The result of one run: counts and output against model and reference; ``timed`` : cycles predicted already."""
     schedule = run.program.schedule
-    timed = predicted_cycles(schedule, run.program.parameters)
+    timed = timed or predicted_cycles(schedule, run.program.parameters)
     expected = Expected(
         schedule=schedule,
         units=[PartCounts(run.prediction.counts)],
@@ -148,6 +148,11 @@ class RunnableProgram:
     stream: int
     images: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
 
+    @cached_property
+    def timed(self) -> Cycles:
+        """The predicted cycles."""
+        return predicted_cycles(self.program.schedule, self.program.parameters)
+
 
 def cosimulate_programs(
     programs: Sequence[RunnableProgram],
@@ -177,8 +182,7 @@ def cosimulate_programs(
         verilog: _OneBlock(verilog, simulator, bench, jobs, fast, dump, waves, names, progress) for verilog in groups
     }
     forecasts = {
-        verilog: block.forecast([programs[index].program for index in groups[verilog]])
-        for verilog, block in blocks.items()
+        verilog: block.forecast([programs[index] for index in groups[verilog]]) for verilog, block in blocks.items()
     }
     tell(total(list(forecasts.values())))
     with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as images:
@@ -196,7 +200,9 @@ def cosimulate_programs(
                 )
                 for index in indices
             ]
-            results.update(blocks[verilog].results(runs, forecasts[verilog]))
+            results.update(
+                blocks[verilog].results(runs, [programs[index].timed for index in indices], forecasts[verilog])
+            )
     return [results[index] for index in range(len(programs))]
 
 
@@ -214,8 +220,9 @@ class _OneBlock:
     names: Sequence[str]
     progress: Callable[[LayerResult], None]
 
-    def forecast(self, programs: Sequence[Program]) -> Forecast:
+    def forecast(self, runnable: Sequence[RunnableProgram]) -> Forecast:
         """What is to be built, and how long it all takes."""
+        programs = [one.program for one in runnable]
         parameters = programs[0].parameters
         device = self._device(parameters.ports.each, max(program.layout.size for program in programs) // WORD_BYTES)
         paces = hwc_paces(parameters.lanes.product)
@@ -223,23 +230,23 @@ class _OneBlock:
         paces = {name: paces[name] for name in (FAST if self.fast and self._in_native_loop else ways)}
         return soonest(
             paces,
-            [least_cycles(predict(program.schedule)) for program in programs],
+            [one.timed.total for one in runnable],
             processes=self.jobs,
             built=lambda name: SIMULATORS[name].has(device, "bench"),
         )
 
-    def results(self, runs: list[Run], forecast: Forecast) -> dict[int, LayerResult]:
-        """Simulate and judge: results by the runs' index."""
+    def results(self, runs: list[Run], timed: Sequence[Cycles], forecast: Forecast) -> dict[int, LayerResult]:
+        """Simulate and judge: results by the runs' index; ``timed`` : the predicted cycles of each."""
         results: dict[int, LayerResult] = {}
         different: list[tuple[Run, Outcome]] = []
-        by_name = {run.job.name: run for run in runs}
+        by_name = {run.job.name: (run, cycles) for run, cycles in zip(runs, timed, strict=True)}
 
         def arrived(outcome: Outcome) -> None:
-            run = by_name[outcome.name]
+            run, cycles = by_name[outcome.name]
             if self.dump is not None:
                 output = run.program.output(outcome.memory)
                 dump_layer(self.dump, self.names[run.index], run.program, run.data, output)
-            result = judge(run, outcome, self.simulator)
+            result = judge(run, outcome, self.simulator, cycles)
             if not result.equal:
                 different.append((run, outcome))
             results[run.index] = result

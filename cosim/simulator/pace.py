@@ -30,7 +30,7 @@ class Forecast:
     -------
     simulator : its name in `cosim.simulator.registry`; empty where there is nothing to choose.
     build, run : seconds until it is built, and from then until the last run has ended.
-    cycles : that are simulated.
+    cycles : that are simulated, as predicted.
     processes : that run side by side.
     """
 
