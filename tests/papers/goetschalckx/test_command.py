@@ -111,7 +111,8 @@ def test_laws_of_the_paper(dmcnn: Computed) -> None:
     assert [claim.verdict for claim in areas] == ["reproduced"]
     assert areas[0].parts[0].found == 9
     (most,) = (claim for published, claim in found.items() if "more than 200 times" in published)
-    assert (round(most.parts[0].found), most.verdict) == (268, "reproduced")
+    assert most.found.endswith("DMCNN-VD 4k 268")
+    assert most.verdict == "not judged", "another network may have more"
     (skip,) = (claim for published, claim in found.items() if "for the long skips alone" in published)
     assert skip.verdict == "reproduced"
     other = [claim for claim in depth_first_claims(dmcnn) if claim.published.startswith("only the Pareto points")]
