@@ -99,7 +99,8 @@ def test_what_is_wrong_is_said() -> None:
 def test_in_a_browser(tmp_path: Path) -> None:
     file = tmp_path / "run.html"
     with Browser.started(chromium() or "") as browser:
-        for one, lines in ((document(), 8), (on_a_cluster(), 12)):
+        long = document(network="a_model_with_a_name_that_is_longer_than_a_telephone_is_wide")
+        for one, lines in ((document(), 8), (long, 8), (on_a_cluster(), 12)):
             file.write_text(run_page(one, "hardware"), encoding="utf-8")
             for width in (360, 1600):
                 browser.open(file, width=width)

@@ -25,6 +25,17 @@ def _networks(rows: Iterable[Traffic]) -> list[str]:
     return [name for name in NETWORKS if name in present] + [name for name in present if name not in NETWORKS]
 
 
+def _sizes_along(axes: Axes) -> None:
+    """Sizes of buffers along x, each next one twice as far, with their numbers."""
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+
+
+def _legend_below(figure: Figure, axes: Axes, columns: int = 1) -> None:
+    """One legend for all panels, outside of them: it covers nothing, and leaves them the whole width."""
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns)
+
+
 def figure_4(sums: Sequence[Traffic]) -> Figure:
     """Traffic against buffer size, both logarithmic: a column for each network, a row for each reading."""
     names, readings = _networks(sums), list(dict.fromkeys(row.reading for row in sums))
@@ -39,10 +50,10 @@ def figure_4(sums: Sequence[Traffic]) -> Figure:
                 ]
                 axes.plot([x for x, _ in known], [y / 1e6 for _, y in known], style, label=label, markersize=4)
             axes.set(yscale="log", title=f"{name}, {reading}", xlabel="buffer, KiB")
-            axes.set_xscale("log", base=2)
+            _sizes_along(axes)
             axes.grid(alpha=0.3, which="both")
         line[0].set_ylabel("traffic, million " + reading)
-    panels[0][0].legend()
+    _legend_below(figure, panels[0][0], columns=2 if len(names) == 1 else len(LINES))
     return figure
 
 
@@ -59,7 +70,7 @@ def figure_5(sums: Sequence[Traffic]) -> Figure:
             ]
             axes.plot([x for x, _ in known], [y for _, y in known], "o-", label=name)
         axes.set(title=f"PEEMEN over ours, {reading}", xlabel="buffer, KiB", ylabel="overhead, %")
-        axes.set_xscale("log", base=2)
+        _sizes_along(axes)
         axes.grid(alpha=0.3)
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
@@ -73,7 +84,7 @@ def figure_10(pairs: Sequence[Engines], nests: Sequence[LayerInNest]) -> Figure:
     ]
     groups = [(title, group) for title, group in groups if group]
     width = max(6.0, 0.28 * max(len(group) for _, group in groups))
-    figure = Figure(figsize=(width, 4.2 * len(groups)), layout="constrained")
+    figure = Figure(figsize=(width, 4.2 * len(groups) + 1.2), layout="constrained")
     moved = {(row.nest, row.layer): row.bytes for row in nests if row.division == "one HWC"}
 
     def over(nest: str) -> Callable[[Engines], float | None]:
@@ -87,7 +98,8 @@ def figure_10(pairs: Sequence[Engines], nests: Sequence[LayerInNest]) -> Figure:
         *((f"one HWC, {nest}", over(nest)) for nest in NESTS),
         ("HWC with the layer's best loops", lambda pair: pair.over_best),
     ]
-    for axes, (title, group) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
+    panels = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
+    for axes, (title, group) in zip(panels, groups, strict=True):
         for number, (label, ratio) in enumerate(bars):
             places = [index + 0.2 * number - 0.3 for index in range(len(group))]
             axes.bar(places, [ratio(pair) or 0.0 for pair in group], width=0.2, label=label)
@@ -95,7 +107,7 @@ def figure_10(pairs: Sequence[Engines], nests: Sequence[LayerInNest]) -> Figure:
         axes.set_xticks(range(len(group)), [pair.layer for pair in group], rotation=90)
         axes.set(title=f"HWCE over HWC at {HWC_BYTES} bytes, {title}", ylabel="traffic ratio")
         axes.grid(axis="y", alpha=0.3)
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    _legend_below(figure, panels[0])
     return figure
 
 
@@ -109,7 +121,8 @@ def figure_10_measured(rows: Sequence[MeasuredEngines]) -> Figure:
     figure = Figure(
         figsize=(max(6.0, 0.28 * max(len(g) for _, g in groups)), 4.2 * len(groups)), layout="constrained"
     )
-    for axes, (title, group) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
+    panels = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
+    for axes, (title, group) in zip(panels, groups, strict=True):
         for number, (label, ratios) in enumerate(
             (
                 ("sums of 32 bits, measured", [row.ratio_32 for row in group]),
@@ -122,7 +135,8 @@ def figure_10_measured(rows: Sequence[MeasuredEngines]) -> Figure:
         axes.set_xticks(range(len(group)), [row.layer for row in group], rotation=90)
         axes.set(title=f"HWCE over HWC at {HWC_BYTES} bytes in the RTL, {title}", ylabel="traffic ratio")
         axes.grid(axis="y", alpha=0.3)
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    if groups:
+        _legend_below(figure, panels[0])
     return figure
 
 

@@ -55,7 +55,8 @@ def choice_page(
     """
     document = {
         "charts": {"front": {"chart": compiled(_chart(rows, unit))}},
-        "rows": rows, "cloud": cloud, "asked": asked, "columns": columns,
+        "rows": rows, "cloud": cloud, "asked": asked,
+        "columns": [{**one, "label": f"area, {unit}"} if one["name"] == "area" else one for one in columns],
     }  # fmt: skip
     filled = {
         "TITLE": escape(title),

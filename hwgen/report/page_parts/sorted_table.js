@@ -75,7 +75,7 @@ function drawTable(host, name, columns, shownColumns, rows, opens) {
   };
   for (const column of shownColumns) {
     const cell = make(head, "th", { scope: "col", "data-name": column.name, title: [column.meaning, column.unit].filter(Boolean).join(", ") });
-    headed(cell, column.name).addEventListener("click", () => {
+    headed(cell, column.label ?? column.name).addEventListener("click", () => {
       const way = kept.get(`sort-${name}`) === column.name ? `-${column.name}` : column.name;
       keep(`sort-${name}`, way);
       fill();
