@@ -80,7 +80,7 @@ class Quantity:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Between which it can be once all cases are computed, where some were."""
+        """Both ends of what it can be once all cases are computed, where some were."""
         return self.found, self.found
 
     @classmethod
@@ -100,7 +100,7 @@ class Largest(Quantity):
 
     @property
     def reach(self) -> tuple[float, float]:
-        """From what was found upwards."""
+        """What was found, and no end upwards."""
         return self.found, inf
 
 
@@ -109,7 +109,7 @@ class Least(Quantity):
 
     @property
     def reach(self) -> tuple[float, float]:
-        """From what was found downwards."""
+        """No end downwards, and what was found."""
         return -inf, self.found
 
 
@@ -118,7 +118,7 @@ class Count(Quantity):
 
     @property
     def reach(self) -> tuple[float, float]:
-        """From what was found to all."""
+        """What was found, and all."""
         return self.found, max(self.found, self.high)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.cli.console import CYCLE_MODEL
-from hwgen.ir.document import dump_yaml
+from hwgen.ir.document import dump_yaml, load_yaml
 from hwgen.ir.excerpt import at_resolution, excerpt, narrowed
 from hwgen.ir.layer_set import Network
 from hwgen.model.pipeline.graph import Graph
@@ -55,6 +55,11 @@ def test_a_solution_runs_and_equals_the_model(run: Run, solution: Path, tmp_path
     assert "Bytes to and from DRAM in depth-first execution" in answer.out
     assert f"{CYCLE_MODEL}. Here they differ from the measured ones by " in answer.out
     assert "they are without the random stalls of --stalls" in answer.out
+    rows = load_yaml(solution)["network"]["layers"]
+    others = [row["name"] for row in rows if row.get("activation") == "prelu"]
+    assert f"activations that run as ReLU: {others[0]} (prelu)" in answer.out
+    left_out = json.loads((tmp_path / "out.json").read_text())["left_out"]
+    assert [one["name"] for one in left_out["activations"]] == others
 
 
 @pytest.mark.nightly

@@ -77,7 +77,9 @@ def test_in_a_browser(tmp_path: Path) -> None:
             assert browser.run("document.documentElement.scrollWidth") <= width
             names = "[...document.querySelectorAll('#clusters tbody th')]"
             assert browser.run(f"{names}.every(cell => cell.scrollWidth <= cell.clientWidth)"), "no name is cut"
-            assert browser.run("document.querySelector('#clusters thead [data-name=area]').textContent") == "area, LUT4"
+            assert (
+                browser.run("document.querySelector('#clusters thead [data-name=area]').textContent") == "area, LUT4"
+            )
             browser.run(event.format(points, "PointerEvent", "pointermove"))
             assert browser.run("document.getElementById('tip').textContent") == "taken3.0 ms"
             browser.run(event.format(points, "MouseEvent", "click"))

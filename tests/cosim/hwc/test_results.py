@@ -20,6 +20,7 @@ from cosim.hwc.layer_data import LayerData, expected_output, random_data, random
 from cosim.hwc.preparation import Run, prepare
 from cosim.hwc.results import cosimulate, judge
 from cosim.hwc.runner import Bench, run_jobs
+from cosim.simulator.pace import Forecast
 from hwgen.export.cached import generated
 from hwgen.golden.convolution import layer_output
 from hwgen.ir.counts import Counts
@@ -61,8 +62,13 @@ def test_the_benches_agree_on_every_count_and_the_clocks_on_every_cycle(stalls: 
 
 
 def test_the_same_seed_gives_the_same_run_and_another_one_other_data() -> None:
-    one, two = (cosimulate(SCHEDULES[:1], HARDWARE, fast=False, seed=5, stalls=True, jobs=jobs)[0] for jobs in (1, 2))
+    told: list[Forecast] = []
+    one, two = (
+        cosimulate(SCHEDULES[:1], HARDWARE, fast=False, seed=5, stalls=True, jobs=jobs, tell=told.append)[0]
+        for jobs in (1, 2)
+    )
     assert one.cycles == two.cycles
+    assert [wait.cycles for wait in told] == [one.predicted_cycles] * 2
     first, second = (prepare(compile_layer(SCHEDULES[0], HARDWARE), seed=seed).data for seed in (5, 6))
     assert not np.array_equal(first.weights, second.weights)
 
