@@ -47,6 +47,8 @@ MINUTES = 5.0
 MOST_PLANS = 200
 PLAN_IN_DRAFTS = 16
 """About how many drafts take as long as a plan, before there is one."""
+PART_OF_PLANS = 0.5
+"""The part of the time that is for plans, while something may still be drafted."""
 RUN_SECONDS, RUN_CYCLES_A_SECOND = 60.0, 40_000.0
 """About what a run in the RTL takes before there is one: to build the simulation, and cycles that it simulates."""
 WRITING_SECONDS, WRITING = 10.0, 0.1
@@ -418,7 +420,7 @@ class ChooseRequest:
             nonlocal left
             while True:
                 drafts = self._may_draft(selection, clock)
-                one = selection.next(drafts=drafts)
+                one = selection.next(drafts=drafts, plans=not drafts or clock.part_of_plans <= PART_OF_PLANS)
                 if one is None:
                     left = None if drafts or not selection.goes_on else self._over(selection)
                     return None
@@ -430,7 +432,7 @@ class ChooseRequest:
                     return None
                 if kept is None:
                     under_way[one.hardware.name] = one
-                    clock.begins(one.hardware.name)
+                    clock.begins(one.hardware.name, draft=draft)
                     return work, one, draft
                 self._take_in(selection, one, kept)
 
@@ -439,7 +441,7 @@ class ChooseRequest:
 
         for (_, one, draft), made in as_they_come(worked_out, draw, self.jobs or processors(), seconds):
             under_way.pop(one.hardware.name)
-            clock.ended(one.hardware.name, draft=draft)
+            clock.ended(one.hardware.name)
             self._keep(work, one, made, draft=draft)
             self._take_in(selection, one, made)
         for one in under_way.values():
@@ -583,7 +585,7 @@ class _Clock:
     def __init__(self, minutes: float) -> None:
         self.seconds = 60 * minutes
         self._end = monotonic() + self.seconds - min(WRITING_SECONDS, WRITING * self.seconds)
-        self._begun: dict[str, float] = {}
+        self._begun: dict[str, tuple[float, bool]] = {}
         self._plans: list[float] = []
         self._drafts: list[float] = []
         self._slower = 1.0
@@ -617,17 +619,28 @@ class _Clock:
         """Drafts and plans that were begun and have not ended."""
         return len(self._begun)
 
-    def begins(self, name: str) -> None:
+    def begins(self, name: str, *, draft: bool) -> None:
         """A draft, or a plan, is begun."""
-        self._begun[name] = monotonic()
+        self._begun[name] = monotonic(), draft
 
-    def ended(self, name: str, *, draft: bool) -> None:
+    def ended(self, name: str) -> None:
         """It has ended."""
-        (self._drafts if draft else self._plans).append(monotonic() - self._begun.pop(name))
+        begun, draft = self._begun.pop(name)
+        (self._drafts if draft else self._plans).append(monotonic() - begun)
 
     def dropped(self, name: str) -> None:
         """It has not ended, and will not."""
         self._begun.pop(name)
+
+    @property
+    def part_of_plans(self) -> float:
+        """The part of the time that plans took, of that of drafts and plans."""
+        now = monotonic()
+        drafts, plans = (
+            sum(ended) + sum(now - begun for begun, draft in self._begun.values() if draft == is_draft)
+            for ended, is_draft in ((self._drafts, True), (self._plans, False))
+        )
+        return plans / (drafts + plans) if plans else 0.0
 
     @property
     def of_a_draft(self) -> float:

@@ -13,7 +13,7 @@ up only for what may be better by `WORTH`: a run takes as long as a dozen plans.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ FIRST_GUESS = 1.2
 SPREAD, SPREAD_OF_PLANS = 0.1, 0.02
 """The parts by which a place along an axis is guessed to matter, to a draft and to what a plan takes of it: standard
 deviations of the logarithm of its factor."""
+SPREAD_OF_FIRST = 0.4
+"""The same of the first axis, the lanes, which guesses know least about."""
 NOISE, NOISE_OF_PLANS = 0.02, 0.03
 """The parts by which drafts, and plans, are guessed to miss such a product."""
 HOPE, WAITS_HOPE = 2.0, 1.0
@@ -37,6 +39,10 @@ WAITS, WAITS_OF_A_BANK = 0.005, 0.01
 """What a run is guessed to take beyond the plan before there is any: as a logarithm, and for each HWC a bank."""
 WORTH = 0.01
 """The part by which what was not run has to be better than what was, to be the best in its place."""
+AS_GOOD = 1.002
+"""A draft that is longer by this part at most is as good."""
+NEARLY = 1.1
+"""What is like those that are worse than the best by this part is taken in, too, where nothing else is promising."""
 FAILED = 4.0
 """What a candidate that does not run the network counts as, in parts of its bound."""
 
@@ -129,12 +135,15 @@ class _Factors:
         self,
         places: NDArray[np.float64],
         first: NDArray[np.float64] | float = 0.0,
-        spread: float = SPREAD,
+        spread: float | NDArray[np.float64] = SPREAD,
         noise: float = NOISE,
     ) -> None:
-        """``first`` : the logarithm of the product that is guessed for each candidate before there is an example."""
+        """``first`` : the logarithm of the product that is guessed for each candidate before there is an example.
+
+        ``spread`` : of factors, of all or of each column of ``places``.
+        """
         self._places, self._first, self._noise = places, np.full(len(places), first), noise
-        self._precision = np.eye(places.shape[1]) / spread**2
+        self._precision = np.diag(1 / np.full(places.shape[1], spread) ** 2)
         self._seen = np.zeros(places.shape[1])
 
     def learn(self, number: int, factor: float) -> None:
@@ -191,22 +200,38 @@ class Selection:
         self._candidates += new
         self._left = np.concatenate([self._left, np.ones(len(new), np.bool_)])
         self._numbers = {one.hardware.name: number for number, one in enumerate(self._candidates)}
-        self._places = _one_hot([one.place for one in self._candidates])
-        self._sizes = np.array([one.size for one in self._candidates])
+        self._places, spread = _one_hot([one.place for one in self._candidates])
+        self._sizes = np.array([one.size for one in self._candidates], float)
         self._bounds = np.array([self._budget.rate(one, one.bound) for one in self._candidates])
         waits = [WAITS + WAITS_OF_A_BANK * _hwcs_a_bank(one) for one in self._candidates]
         guesses = [log(FIRST_GUESS) if one.guess is None else log(one.guess / one.bound) for one in self._candidates]
-        self._rough = _Factors(self._places, np.array(guesses))
+        self._rough = _Factors(self._places, np.array(guesses), spread)
         self._plans = _Factors(self._places, 0.0, SPREAD_OF_PLANS, NOISE_OF_PLANS)
         self._waits = _Factors(self._places, np.array(waits))
         self._energies = _Factors(self._places)
-        self._drafted = np.full(len(waits), np.nan)
+        self._drafted, self._least = np.full(len(waits), np.nan), np.full(len(waits), -inf)
+        self._log_bounds = np.log([one.bound for one in self._candidates])
+        self._know_families()
         for name in self.refused:
             self._rough.learn(self._numbers[name], FAILED)
         for name, cycles in self.drafts.items():
             self._learn_draft(self._numbers[name], cycles)
         for one in self.planned:
             self._learn(one)
+
+    def _know_families(self) -> None:
+        """Which candidates differ only in what helps, and which of these in the shared memory alone."""
+        numbers: dict[Hashable, int] = {}
+        own = [one.hardware.name if one.family is None else one.family for one in self._candidates]
+        self._families = np.array([numbers.setdefault(family, len(numbers)) for family in own])
+        self._helps = np.array([one.helps for one in self._candidates])
+        alike: dict[Hashable, list[int]] = {}
+        for number, one in enumerate(self._candidates):
+            alike.setdefault((own[number], one.helps[1:]), []).append(number)
+        self._with_less: dict[int, int] = {}
+        for some in alike.values():
+            by_memory = sorted(some, key=lambda number: self._candidates[number].helps[:1])
+            self._with_less |= dict(zip(by_memory[1:], by_memory[:-1], strict=True))
 
     def __len__(self) -> int:
         """How many candidates there are."""
@@ -238,6 +263,8 @@ class Selection:
     def _learn_draft(self, number: int, cycles: float) -> None:
         self._drafted[number] = log(cycles / self._candidates[number].bound)
         self._rough.learn(number, cycles / self._candidates[number].bound)
+        no_more = (self._families == self._families[number]) & (self._helps <= self._helps[number]).all(axis=1)
+        self._least[no_more] = np.maximum(self._least[no_more], log(cycles) - self._log_bounds[no_more])
 
     def _learn(self, found: Planned) -> None:
         """Take in the factors of a plan, and of its run if there was one."""
@@ -323,47 +350,120 @@ class Selection:
             return int((self._left & (self._bounds > self._rate(best))).sum())
         return int((self._left & (self._sizes < _size(best)) & (self._bounds >= fps)).sum())
 
-    def next(self, *, drafts: bool = True) -> Candidate | None:
+    def next(self, *, drafts: bool = True, plans: bool = True) -> Candidate | None:
         """The candidate to draft or to plan next, which is left no more; None: none is hoped to be better.
 
-        ``drafts`` : it may be one without a draft. What is to be done with it says `is_drafted`.
+        ``drafts`` : it may be one without a draft. ``plans`` : it may be one with a draft, also where one without is
+        hoped to be better than all that is known. What is to be done with it says `is_drafted`.
         """
-        while (number := self._promising(drafts=drafts)) is None:
-            best = self.best or self.nearest
-            if best is None or best.candidate.hardware.name in self._looked_around:
-                return None
-            self._looked_around.add(best.candidate.hardware.name)
-            self.extend(self._near(best.candidate))
-        self._left[number] = False
-        return self._candidates[number]
+        later: list[int] = []
+        found = None
+        while found is None:
+            number = self._promising(drafts=drafts, plans=plans)
+            if number is not None:
+                found, wait = self._with_less_memory(number, drafts=drafts)
+                self._left[number] = False
+                later += [number] * wait
+                continue
+            one = self._to_look_around() if drafts else None
+            if one is not None:
+                self._looked_around.add(one.hardware.name)
+                self.extend(self._near(one))
+            elif plans:
+                break
+            plans = plans or one is None
+        self._left[later] = True
+        if found is None:
+            return None
+        self._left[found] = False
+        return self._candidates[found]
+
+    def _with_less_memory(self, number: int, *, drafts: bool) -> tuple[int | None, bool]:
+        """What is drafted or planned in the place of a candidate; None: nothing, and whether it is only for now.
+
+        Before it is planned, one like it with less shared memory is drafted; if that is as good, it is not planned.
+        """
+        less = self._with_less.get(number)
+        if not self._has_drafts or np.isnan(self._drafted[number]) or less is None:
+            return number, False
+        name = self._candidates[less].hardware.name
+        if name in self.drafts:
+            as_good = self.drafts[name] <= AS_GOOD * self.drafts[self._candidates[number].hardware.name]
+            return (None, False) if as_good else (number, False)
+        if name in self.refused or not drafts:
+            return number, False
+        return (less, True) if self._left[less] else (None, True)
+
+    def _to_look_around(self) -> Candidate | None:
+        """The best that is known by a draft or a plan, then those nearly as good, the best first, each once."""
+        rates, fps = self._known_rates(), self._budget.fps
+        enough = rates > 0 if fps is None else rates >= fps
+        if not enough.any():
+            enough, fps = rates > 0, None
+        nearly = np.flatnonzero(enough)
+        if fps is None:
+            order = nearly[np.argsort(-rates[nearly], kind="stable")]
+            order = order[rates[order] * NEARLY >= rates.max()]
+        else:
+            order = nearly[np.argsort(self._sizes[nearly], kind="stable")]
+            order = order[self._sizes[order] <= NEARLY * self._sizes[order[0]]]
+        names = (self._candidates[number].hardware.name for number in order)
+        name = next((one for one in names if one not in self._looked_around), None)
+        return None if name is None else self._candidates[self._numbers[name]]
+
+    def _known_rates(self) -> NDArray[np.float64]:
+        """Images a second of what was planned and, about, of what was drafted; 0: of others."""
+        known = np.zeros(len(self._candidates))
+        if self._has_drafts:
+            drafted = ~np.isnan(self._drafted)
+            plans = self._drafted + self._plans.guess()[0] + self._guessed_waits()[self._runs]
+            known[drafted] = (self._bounds * np.exp(-np.maximum(0.0, plans)))[drafted]
+        for one in self.planned:
+            known[self._numbers[one.candidate.hardware.name]] = self._rate(one) if self._budget.saves(one) else 0.0
+        return known
 
     @property
     def goes_on(self) -> bool:
         """Whether one that is not drafted is hoped to be the best."""
-        return self.possible and self._promising(drafts=True) is not None
+        return self.possible and self._promising(drafts=True, plans=False) is not None
 
     def is_drafted(self, candidate: Candidate) -> bool:
         """Whether it is planned next, without a draft or after it."""
         return not self._has_drafts or candidate.hardware.name in self.drafts
 
-    def _promising(self, *, drafts: bool) -> int | None:
-        """The number of the candidate that is hoped to be the best; None: none is hoped to be better."""
-        hoped = self._hoped() + self._guessed_waits()[self._runs]
-        left = self._left & self._may_save()
-        if self._has_drafts and not drafts:
-            left &= ~np.isnan(self._drafted)
-        guess = np.where(left, self._bounds * np.exp(-hoped), 0.0)
-        return self._fastest(guess) if self._budget.fps is None else self._smallest(guess, self._budget.fps)
+    def _promising(self, *, drafts: bool, plans: bool) -> int | None:
+        """The number of the candidate that is hoped to be the best; None: none is hoped to be better.
+
+        What is drafted next has to be hoped to be better than what is expected of all that are drafted, too.
+        """
+        fps = self._budget.fps
+        rates = np.where(self._left & self._may_save(), self._hoped_rates(), 0.0)
+        if self._has_drafts:
+            known, drafted = self._known_rates(), ~np.isnan(self._drafted)
+            if fps is None:
+                worse = rates <= (1 + WORTH) * known.max()
+            else:
+                worse = self._sizes >= self._sizes[known >= fps].min(initial=inf)
+            rates[drafted & (not plans)] = 0.0
+            rates[~drafted & (worse | (not drafts))] = 0.0
+        return self._fastest(rates) if fps is None else self._smallest(rates, fps)
+
+    def _hoped_rates(self) -> NDArray[np.float64]:
+        """Images a second that may be hoped for."""
+        rates: NDArray[np.float64] = self._bounds * np.exp(-self._hoped() - self._guessed_waits()[self._runs])
+        return rates
 
     def _hoped(self) -> NDArray[np.float64]:
         """What plans are hoped to take of the bound, as logarithms."""
         rough, deviation = self._rough.guess()
+        least = np.zeros(len(rough))
         if self._has_drafts:
             known = ~np.isnan(self._drafted)
             of_drafts, variance = self._plans.guess()
             rough = np.where(known, self._drafted, rough) + of_drafts
             deviation = np.hypot(np.where(known, 0.0, deviation), variance)
-        found: NDArray[np.float64] = np.maximum(0.0, rough - HOPE * deviation)
+            least = np.maximum(0.0, np.where(known, 0.0, self._least + of_drafts))
+        found: NDArray[np.float64] = np.maximum(least, rough - HOPE * deviation)
         return found
 
     def put_back(self, candidate: Candidate) -> None:
@@ -377,7 +477,7 @@ class Selection:
 
     def _fastest(self, guess: NDArray[np.float64]) -> int | None:
         best = self.fastest
-        number = int(np.lexsort((self._sizes, -guess))[0])
+        number = int(np.lexsort((*-self._helps.T, self._sizes, -guess))[0])
         return number if guess[number] > (0.0 if best is None else self._rate(best)) else None
 
     def _smallest(self, guess: NDArray[np.float64], fps: float) -> int | None:
@@ -386,7 +486,7 @@ class Selection:
         if best is not None:
             hoped = hoped[self._sizes[hoped] < _size(best)]
         if len(hoped):
-            return int(hoped[np.lexsort((-guess[hoped], self._sizes[hoped]))[0]])
+            return int(hoped[np.lexsort((*-self._helps[hoped].T, -guess[hoped], self._sizes[hoped]))[0]])
         return self._fastest(guess) if best is None else None
 
     def _may_save(self) -> NDArray[np.bool_]:
@@ -414,13 +514,17 @@ class Selection:
         return self._budget.rate(one.candidate, one.hoped) if self._runs else one.images_a_second(self._budget)
 
 
-def _one_hot(places: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
-    """[candidate, column]: each value along each axis has a column, which is 1 for the candidates that have it."""
-    columns = []
+def _one_hot(places: Sequence[tuple[Hashable, ...]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """[candidate, column]: each value along each axis has a column, which is 1 for the candidates that have it.
+
+    And of each column the spread of its factor.
+    """
+    columns, spread = list[NDArray[np.float64]](), list[float]()
     for axis in zip(*places, strict=True):
         numbers = {value: number for number, value in enumerate(dict.fromkeys(axis))}
+        spread += [SPREAD if columns else SPREAD_OF_FIRST] * len(numbers)
         columns.append(np.eye(len(numbers))[[numbers[value] for value in axis]])
-    return np.concatenate(columns, axis=1)
+    return np.concatenate(columns, axis=1), np.array(spread)
 
 
 def _hwcs_a_bank(one: Candidate) -> float:

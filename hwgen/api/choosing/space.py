@@ -68,6 +68,8 @@ class Candidate:
     place : its value along each axis of the space: candidates are alike that differ in few.
     mm2 : area in the cells of a library; None where it is for an ECP5.
     guess : about the cycles of a plan; None: not known.
+    family : what candidates have in common that differ in nothing but ``helps``.
+    helps : values of which more never makes it slower, the bytes of the shared memory first.
     """
 
     hardware: Hardware
@@ -76,6 +78,8 @@ class Candidate:
     place: tuple[Hashable, ...]
     mm2: float | None = None
     guess: float | None = None
+    family: Hashable = None
+    helps: tuple[int, ...] = ()
 
     @property
     def size(self) -> float:
@@ -109,6 +113,16 @@ class Place(NamedTuple):
     axi_bits: int
     window: bool
     requantisers: int
+
+    @property
+    def helps(self) -> tuple[int, ...]:
+        """The values of which more never makes hardware slower."""
+        return self.tcdm, self.elements, self.axi_bits, self.requantisers
+
+    @property
+    def family(self) -> "Place":
+        """The place without them."""
+        return self._replace(tcdm=0, elements=0, axi_bits=0, requantisers=0)
 
     def steps(self) -> Iterator["Place"]:
         """What is one step from it along an axis; buffers and ports are an axis for each operand."""
@@ -183,7 +197,8 @@ class Space:
                 keys |= {"name": f"{keys['name']}_scales{place.requantisers}", "requantisers": place.requantisers}
             hardware = read_hardware_data(keys, "candidate")
             area, bound = estimated_area(hardware), self.bound.cycles(hardware)
-            yield Candidate(hardware, area, bound, place, guess=self.bound.guess(hardware))
+            guess = self.bound.guess(hardware)
+            yield Candidate(hardware, area, bound, place, guess=guess, family=place.family, helps=place.helps)
         except InputError:
             return
 
