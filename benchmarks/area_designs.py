@@ -79,11 +79,14 @@ BUILT_IN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("m8c8_4KiB", {}),
     ("cluster_64", {}),
     ("m4c4_1KiB", {"second_settings": True}),
+    ("m4c4_1KiB", {"budget": 2048 + 944, "buffers": {"I": 176, "W": 2048, "O": 768}}),
+    ("m4c4_1KiB", {"budget": 4096 + 944, "buffers": {"I": 176, "W": 4096, "O": 768}}),
 )
-"""Built-in hardware whose HWC is fitted to, too, with keys that are changed; those without changes are placed, but
-for those in `LARGE`."""
-LARGE = ("m8c8_4KiB",)
-"""Those of 64 lanes, which ``make synth`` places: a single one among few clocks takes the share of other terms."""
+"""Built-in hardware whose HWC is fitted to, too, with keys that are changed; of the last two one keeps its weights in
+LUTs, one in block RAM. They are placed, but for those in `NOT_PLACED`."""
+NOT_PLACED = (3, 5)
+"""The one of 64 lanes, which ``make synth`` places: a single one among few clocks takes the share of other terms; and
+the one of two sets of settings."""
 PLACED = (1, 4, *range(1000, 1008))
 """Drawn HWCs that are placed, too."""
 LANES = (4, 8, 8, 16, 16, 16, 16, 32, 32, 64)
@@ -333,8 +336,8 @@ def designs() -> Iterator[Design]:
                 placed = kind == "hwc" and begin + i in PLACED
                 found.append(((i + 0.5) / number, design(kind, begin + i, placed=placed)))
         yield from (one for _, one in sorted(found, key=lambda item: item[0]))
-    for i, (name, changes) in enumerate(BUILT_IN):
-        yield design("hwc", -1 - i, placed=not changes and name not in LARGE)
+    for i in range(len(BUILT_IN)):
+        yield design("hwc", -1 - i, placed=i not in NOT_PLACED)
 
 
 def read_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:

@@ -52,6 +52,7 @@ __all__ = [
     "sizes_on",
     "slack_of",
     "time_and_area",
+    "time_text",
     "work_of",
 ]
 
@@ -237,7 +238,10 @@ def balance_data(balance: Balance | None) -> dict[str, object]:
         return {}
     ends = {"chosen": balance.chosen, "least_traffic": balance.least_traffic, "fewest_cycles": balance.fewest_cycles}
     return {
-        **{name: asdict(cost) for name, cost in ends.items()},
+        **{
+            name: {key: value for key, value in asdict(cost).items() if value is not None}
+            for name, cost in ends.items()
+        },
         "weighed": {"within_slack": balance.within_slack, "timed": balance.timed},
         **({} if balance.slack is None else {"traffic_slack": balance.slack}),
     }
@@ -249,13 +253,18 @@ def time_and_area(balance: Balance | None, hardware: Hardware | None) -> str | N
         return None
     area = estimated_area(hardware)
     assert area.mhz is not None
-    milliseconds = 1e-3 * balance.chosen.cycles / area.mhz
-    time = f"{milliseconds:,.1f}" if milliseconds >= 0.1 else f"{milliseconds:.2g}"
     return (
         f"Traffic may be {100 * balance.slack:g} % above the least (--traffic-slack {balance.slack:g}): the HWC is "
-        f"that of the least time, then area. Estimated for an ECP5: {time} ms at {area.mhz:.1f} MHz, "
+        f"that of the least time, then area. Estimated for an ECP5: {time_text(balance.chosen.cycles, area.mhz)}, "
         f"{area.lut4:,} LUT4-equivalents."
     )
+
+
+def time_text(cycles: float, mhz: float) -> str:
+    """Milliseconds that cycles take at a clock, and the clock."""
+    milliseconds = 1e-3 * cycles / mhz
+    told = f"{milliseconds:,.1f}" if milliseconds >= 0.1 else f"{milliseconds:.2g}"
+    return f"{told} ms at {mhz:.1f} MHz"
 
 
 def save_works(works: Sequence[Work], folder: Path) -> None:

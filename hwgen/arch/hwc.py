@@ -47,6 +47,8 @@ __all__ = [
 REDUCTION = frozenset(REDUCTION_DIMS)
 MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
+MOST_WEIGHTS_IN_LUTS = 1 << 11
+"""Bytes of weights that are kept in LUTs, at most, where a block RAM would answer too late."""
 ALONG_X = Lanes(x=LANES)
 REQUANTISERS = (1, 2, WORD_BYTES)
 INDIFFERENT = frozenset(
@@ -340,6 +342,18 @@ class HwcParameters:
     def input_depth(self) -> int:
         """Lines of the input memory's banks."""
         return self.input_elements // self.input_banks
+
+    @property
+    def weights_answer_late(self) -> bool:
+        """Whether weights go from their memory to the multipliers within a cycle, with lanes along c: no register is
+        on their way. A block RAM answers too late for that.
+        """
+        return self.weight_lines is not None and not spreads(self.lanes)
+
+    @property
+    def weights_in_luts(self) -> bool:
+        """Whether the memory for weights is one of LUTs, where a block RAM would cost less."""
+        return self.weights_answer_late and not self.block_ram and self.weight_bytes <= MOST_WEIGHTS_IN_LUTS
 
     @property
     def weight_depth(self) -> int:

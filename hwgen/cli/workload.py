@@ -5,9 +5,19 @@ from typing import Annotated
 
 import typer
 
-from hwgen.api.work import MOST_SLACK, SHARED_SLACK, TRAFFIC_SLACK, Balance, SetObjective, Work, time_and_area
+from hwgen.api.work import (
+    MOST_SLACK,
+    SHARED_SLACK,
+    TRAFFIC_SLACK,
+    Balance,
+    SetObjective,
+    Work,
+    time_and_area,
+    time_text,
+)
 from hwgen.cli.coverage import tell_activations
 from hwgen.cli.jobs import hardware_names, hierarchy_names, set_names
+from hwgen.search.core.optimal import Cost
 
 __all__ = [
     "MOST_SLACK",
@@ -104,6 +114,11 @@ def tell_set(works: Sequence[Work]) -> None:
         tell_activations(works[0].coverage)
 
 
+def _time(cost: Cost) -> str:
+    """The time of what is compared by time."""
+    return "" if cost.mhz is None else f", {time_text(cost.cycles, cost.mhz)}"
+
+
 def tell_balance(balance: Balance | None, by: str | None) -> None:
     """The same as a sentence; ``by`` : what one HWC for all layers was chosen by (`time_and_area`)."""
     if balance is None:
@@ -113,8 +128,8 @@ def tell_balance(balance: Balance | None, by: str | None) -> None:
     chosen, least, fewest = balance.chosen, balance.least_traffic, balance.fewest_cycles
     typer.echo(
         f"Chosen: {chosen.total_bytes:,} bytes in {chosen.cycles:,} cycles. The least traffic is "
-        f"{least.total_bytes:,} bytes in {least.cycles:,} cycles (--objective traffic); the fewest cycles found are "
-        f"{fewest.cycles:,}, with {fewest.total_bytes:,} bytes."
+        f"{least.total_bytes:,} bytes in {least.cycles:,} cycles{_time(least)} (--objective traffic); the fewest "
+        f"cycles found are {fewest.cycles:,}{_time(fewest)}, with {fewest.total_bytes:,} bytes."
     )
     if balance.within_slack is not None:
         typer.echo(

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ from hwgen.tools.toolchain import cache_room
 __all__ = ["MemoryArray", "converted", "kept", "kept_memories", "memories_of", "tool_versions"]
 
 REGISTER_TOOLS = ("peakrdl-cheader", "peakrdl-ipxact", "peakrdl-markdown", "systemrdl-compiler")
+ATTRIBUTE = re.compile(r"^ *attribute \\([\w.]+) ", re.MULTILINE)
+TOLD, OF_PROCESSES = {"ram_style"}, {"full_case", "parallel_case"}
+"""Attributes that Verilog has, for synthesis; those that Yosys adds."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ def converted(
     # Combinational logic stays always @*, so that a simulator skips the branches that are not taken. Icarus 11 does
     # not run these at time 0; without initial values every register changes from X to its reset value under reset,
     # which does run them. (An always_comb would run at time 0, but for ever where it depends on constants alone.)
+    attributes = set(ATTRIBUTE.findall(text))
+    gone = [f"-remove {name}" for name in sorted((attributes | OF_PROCESSES) - TOLD)]
     script = [
         f"read_rtlil <<rtlil\n{text}\nrtlil",
         *([] if memory_contents else ["delete */t:$meminit_v2"]),
@@ -80,7 +86,7 @@ def converted(
         "attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding",
         "attrmap -modattr -remove generator -remove top -remove src",
         *([] if keep_init else ["attrmap -remove init"]),
-        "write_verilog -noattr",
+        *([f"attrmap {' '.join(gone)}", "write_verilog"] if attributes & TOLD else ["write_verilog -noattr"]),
     ]
     watched()
     yosys = find_yosys(lambda found: found >= (0, 40))

@@ -68,6 +68,13 @@ def test_verilog_is_the_same_run_after_run() -> None:
     assert verilog(PARAMETERS) == text
 
 
+@pytest.mark.parametrize(("size", "told"), [(128, 0), (1024, 1), (4096, 0)])
+def test_weights_that_a_block_ram_answers_too_late_are_in_luts(size: int, told: int) -> None:
+    """On 16 lanes, in more than the few lines that are there in any case, and up to 2 KiB. Nothing else is told."""
+    text = verilog(replace(SOUND, lanes=Lanes(m=4, c=4), weight_bytes=size))
+    assert text.count('(* ram_style = "distributed" *)') == text.count("(*") == told
+
+
 def test_lints_clean_with_the_waivers_and_not_without(folder: Path) -> None:
     assert lint(folder, "hwc.vlt", "hwc.v", top="hwc") == ""
     assert lint(folder, "hwc.vlt", "hwc.v", "hwc_axi_lite.v", top="hwc_axi_lite") == ""

@@ -45,7 +45,7 @@ PLANS = 5
 KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")
 MINUTES = 5.0
 MOST_PLANS = 200
-PLAN_IN_DRAFTS = 16
+PLAN_IN_DRAFTS = 8
 """About how many drafts take as long as a plan, before there is one."""
 PART_OF_PLANS = 0.5
 """The part of the time that is for plans, while something may still be drafted."""
@@ -322,6 +322,9 @@ class ChooseRequest:
             drafts=not space.alone,
             near=lambda one: with_areas(space.near(one)),
         )
+        if not selection.possible:
+            few = f"by their bounds no {_kind(alone=space.alone, number=1)} makes that many"
+            remark(f"--fps: {self.budget.fps:g} images a second: {few}; the fastest is looked for")
         note(f"planning {work.name} on {_kind(alone=space.alone)}, the most promising first")
         with clock.told():
             stopped = self._chosen(selection, clock, work)
@@ -450,15 +453,10 @@ class ChooseRequest:
         return self._over(selection) if under_way else left
 
     def _may_draft(self, selection: Selection, clock: "_Clock") -> bool:
-        """Whether a draft leaves the time for a plan and a run after it, or is the first.
-
-        Where no bound does what is asked, one is planned, and one draft is enough.
-        """
+        """Whether a draft leaves the time for a plan and a run after it, or is the first."""
         if not (selection.drafts or selection.planned or clock.under_way):
             return True
-        if not selection.possible:
-            return False
-        a_plan = clock.of_a_plan or PLAN_IN_DRAFTS * clock.of_a_draft
+        a_plan = clock.of_a_plan or PLAN_IN_DRAFTS * clock.of_a_quick_draft
         return clock.has(clock.of_a_draft + a_plan + self._kept_for_a_run(selection, clock))
 
     def _kept_for_a_run(self, selection: Selection, clock: "_Clock") -> float:
@@ -476,9 +474,6 @@ class ChooseRequest:
             return None
         if not draft and clock.under_way + done >= MOST_PLANS:
             return f"{MOST_PLANS} were planned"
-        best = selection.best
-        if best is None and not selection.possible:
-            return "" if selection.planned or clock.under_way else None
         takes = clock.of_a_draft if draft else clock.of_a_plan
         if clock.has(takes + self._kept_for_a_run(selection, clock)):
             return None
@@ -648,6 +643,11 @@ class _Clock:
         return max(self._drafts[-4:], default=0.0)
 
     @property
+    def of_a_quick_draft(self) -> float:
+        """Seconds of the shortest draft: the first one loads what the others have."""
+        return min(self._drafts, default=0.0)
+
+    @property
     def of_a_plan(self) -> float:
         """Seconds of a plan: what the longest of the last few took."""
         return max(self._plans[-4:], default=0.0)
@@ -696,8 +696,9 @@ def _dram_of(name: str | None) -> dict[str, object] | None:
     return cluster.dram.model_dump(mode="json", exclude_none=True)
 
 
-def _kind(*, alone: bool) -> str:
-    return "HWCs alone" if alone else "clusters"
+def _kind(*, alone: bool, number: int = 2) -> str:
+    one, more = ("HWC alone", "HWCs alone") if alone else ("cluster", "clusters")
+    return one if number == 1 else more
 
 
 def _what_limits(found: list[Candidate], budget: Budget) -> str:

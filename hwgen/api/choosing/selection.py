@@ -26,10 +26,10 @@ __all__ = ["Budget", "Planned", "Selection"]
 
 FIRST_GUESS = 1.2
 """What a draft is guessed to take of the bound before there is any, where nothing else is guessed."""
-SPREAD, SPREAD_OF_PLANS = 0.1, 0.02
-"""The parts by which a place along an axis is guessed to matter, to a draft and to what a plan takes of it: standard
-deviations of the logarithm of its factor."""
-SPREAD_OF_FIRST = 0.4
+SPREAD, SPREAD_OF_DRAFTS, SPREAD_OF_PLANS = 0.1, 0.07, 0.02
+"""The parts by which a place along an axis is guessed to matter: to waits, energies and plans, to a draft, and to what a
+plan takes of its draft. Standard deviations of the logarithm of its factor."""
+SPREAD_OF_FIRST = 0.25
 """The same of the first axis, the lanes, which guesses know least about."""
 NOISE, NOISE_OF_PLANS = 0.02, 0.03
 """The parts by which drafts, and plans, are guessed to miss such a product."""
@@ -43,6 +43,8 @@ AS_GOOD = 1.002
 """A draft that is longer by this part at most is as good."""
 NEARLY = 1.1
 """What is like those that are worse than the best by this part is taken in, too, where nothing else is promising."""
+BELOW = 0.05
+"""What counts of a hope for less than is possible: it puts in order what would be alike."""
 FAILED = 4.0
 """What a candidate that does not run the network counts as, in parts of its bound."""
 
@@ -425,7 +427,7 @@ class Selection:
     @property
     def goes_on(self) -> bool:
         """Whether one that is not drafted is hoped to be the best."""
-        return self.possible and self._promising(drafts=True, plans=False) is not None
+        return self._promising(drafts=True, plans=False) is not None
 
     def is_drafted(self, candidate: Candidate) -> bool:
         """Whether it is planned next, without a draft or after it."""
@@ -463,7 +465,8 @@ class Selection:
             rough = np.where(known, self._drafted, rough) + of_drafts
             deviation = np.hypot(np.where(known, 0.0, deviation), variance)
             least = np.maximum(0.0, np.where(known, 0.0, self._least + of_drafts))
-        found: NDArray[np.float64] = np.maximum(least, rough - HOPE * deviation)
+        hoped = rough - HOPE * deviation
+        found: NDArray[np.float64] = np.where(hoped < least, least + BELOW * (hoped - least), hoped)
         return found
 
     def put_back(self, candidate: Candidate) -> None:
@@ -522,7 +525,7 @@ def _one_hot(places: Sequence[tuple[Hashable, ...]]) -> tuple[NDArray[np.float64
     columns, spread = list[NDArray[np.float64]](), list[float]()
     for axis in zip(*places, strict=True):
         numbers = {value: number for number, value in enumerate(dict.fromkeys(axis))}
-        spread += [SPREAD if columns else SPREAD_OF_FIRST] * len(numbers)
+        spread += [SPREAD_OF_DRAFTS if columns else SPREAD_OF_FIRST] * len(numbers)
         columns.append(np.eye(len(numbers))[[numbers[value] for value in axis]])
     return np.concatenate(columns, axis=1), np.array(spread)
 

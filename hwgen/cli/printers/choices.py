@@ -37,11 +37,13 @@ def print_choice(found: Choice) -> None:
         for row, one in zip(rows, found.rows(), strict=True):
             row.insert(2, float(str(one["mm2"])))
     print_table(
-        f"{found.network}: least {'LUT4' if 'mm2, estimated' not in columns else 'mm2'} for the time",
+        f"{found.network}: the front of time and {'LUT4' if 'mm2, estimated' not in columns else 'mm2'}, * chosen",
         columns,
         rows,
         wide=wide,
     )
+    if any(row["measured_cycles"] is None for row in found.rows()):
+        typer.echo("Images a second of what did not run in the RTL: with about what waits take beyond the plan.")
     more = f"; {found.in_question:,} others may be better by their bounds" if found.in_question else ""
     typer.echo(f"{found.effort}, {found.refused} refused{more}")
     if found.stopped:

@@ -18,6 +18,11 @@ from hwgen.gateware.lib.tile_queue import TileQueue, WordQueue
 
 __all__ = ["LineWeightStream"]
 
+IN_LUTS = {"ram_style": "distributed"}
+"""Attributes of a memory that is made of LUTs, whatever synthesis would take for it."""
+LUT_LINES = 32
+"""A memory of fewer lines is made of LUTs by itself."""
+
 
 class LineWeightStream(wiring.Component):
     """Fetch, keep, and free the weights, line by line: `hwgen.arch.weights` has what a line is.
@@ -244,7 +249,10 @@ class LineWeightStream(wiring.Component):
     def _hold(self, m: Module, words: WordQueue) -> None:
         """The ring: words in, lines out."""
         p = self.parameters
-        m.submodules.memory = memory = Memory(shape=8 * self._lines.stored, depth=p.weight_depth, init=[])
+        style = IN_LUTS if p.weights_in_luts and p.weight_depth > LUT_LINES else {}
+        m.submodules.memory = memory = Memory(
+            shape=8 * self._lines.stored, depth=p.weight_depth, init=[], attrs=style
+        )
         # A word may be longer than the line that it holds.
         held = 8 * min(self._lines.word, self._lines.stored)
         write, read = memory.write_port(granularity=held), memory.read_port()

@@ -28,6 +28,7 @@ from hwgen.model.area.terms import (
     Terms,
     cluster_structure,
     dma_structure,
+    hwc_memories,
     hwc_structure,
     vector_structure,
 )
@@ -65,7 +66,13 @@ def clock_terms(p: HwcParameters) -> Terms:
         "in a cluster": p.cluster,
         "scaled": p.scaled,
         "block RAM": p.block_ram,
+        "weights in block RAM": p.weights_answer_late and not p.weights_in_luts and _in_block_ram(p),
     }
+
+
+def _in_block_ram(p: HwcParameters) -> bool:
+    """Whether weights are."""
+    return hwc_memories(p)["W"][1].block_rams > 0
 
 
 # --- estimates ---

@@ -28,6 +28,7 @@ __all__ = [
     "asynchronous",
     "cluster_structure",
     "dma_structure",
+    "hwc_memories",
     "hwc_structure",
     "synchronous",
     "vector_structure",
@@ -104,7 +105,9 @@ def asynchronous(words: int, bits: int) -> MemoryCells:
     return MemoryCells(lut_rams=rows * -(-bits // LUT_BITS), chosen=bits * (rows - 1), rows=rows, size=words * bits)
 
 
-def synchronous(words: int, bits: int, *, parts: int = 1, transparent: bool = False) -> MemoryCells:
+def synchronous(
+    words: int, bits: int, *, parts: int = 1, transparent: bool = False, in_luts: bool = False
+) -> MemoryCells:
     """A memory that answers in the next cycle: whatever costs less.
 
     Parameters
@@ -112,13 +115,14 @@ def synchronous(words: int, bits: int, *, parts: int = 1, transparent: bool = Fa
     words, bits : its size.
     parts : of a word that are written each for itself.
     transparent : a read of what is written in the same cycle gives the new word.
+    in_luts : it is made of LUTs whatever that costs.
     """
     luts = asynchronous(words, bits)
     each = -(-bits // parts)
     blocks = min(parts * -(-each // width) * -(-words // (BLOCK_BITS // BLOCK_WIDTH * BLOCK_WIDTH // width))
                  for width in (36, 18, 9))  # fmt: skip
     cost = LUT_COST * luts.lut_rams + CHOICE * luts.chosen + EMULATED * bits
-    if cost < BLOCK_COST * blocks + (EMULATED * bits if transparent else 0):
+    if in_luts or cost < BLOCK_COST * blocks + (EMULATED * bits if transparent else 0):
         return MemoryCells(luts.lut_rams, 0, luts.chosen, luts.rows, bits, words * bits)
     return MemoryCells(block_rams=blocks, size=words * bits)
 
@@ -142,7 +146,7 @@ SCALE_BITS = 23
 
 def hwc_structure(p: HwcParameters) -> Structure:
     """The structure of an HWC."""
-    memories = _memories(p)
+    memories = hwc_memories(p)
     found = {
         "control": _control(p),
         "datapath": _datapath(p, memories),
@@ -197,7 +201,7 @@ def _address_bits(p: HwcParameters) -> int:
     return max(width for name, width in widths(p).items() if name.endswith(PLACES))
 
 
-def _memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
+def hwc_memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
     """Its memories by name: how many there are alike, and each."""
     output = synchronous(p.output_depth, WORD_BITS * p.lanes.sums, transparent=True)
     copies, held = p.lanes.y * p.lanes.c, p.block_ram or spreads(p.lanes) or p.input_reads == 1
@@ -205,7 +209,7 @@ def _memories(p: HwcParameters) -> dict[str, tuple[int, MemoryCells]]:
     if p.weight_lines:
         stored = p.weight_lines.stored
         parts = max(1, stored // min(p.weight_lines.word, stored))
-        found["W"] = 1, synchronous(p.weight_depth, 8 * stored, parts=parts)
+        found["W"] = 1, synchronous(p.weight_depth, 8 * stored, parts=parts, in_luts=p.weights_in_luts)
     else:
         held = p.block_ram or p.weight_reads == 1
         found |= _banks("W", 1, p.weight_banks, p.weight_bytes // p.weight_banks, held=held)

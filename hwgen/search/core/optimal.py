@@ -48,10 +48,14 @@ __all__ = ["Balance", "Cost", "Result", "result_of", "search"]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a schedule costs on hardware: bytes of I, W and O, and cycles by the model of `hwgen.model.hwc.cycles`."""
+    """What a schedule costs on hardware: bytes of I, W and O, and cycles by the model of `hwgen.model.hwc.cycles`.
+
+    ``mhz`` : the estimated clock of the hardware, where hardware is compared by time; else None.
+    """
 
     total_bytes: int
     cycles: int
+    mhz: float | None = None
 
 
 @dataclass(frozen=True)

@@ -243,9 +243,10 @@ class SharedSearch:
         return Shared(chosen.hardware, tuple(results), needed, covered, pruned, 0.0, balance)
 
     def _judged(self, choice: WeighedHwc) -> Cost:
-        """Traffic and cycles of a choice by the model."""
+        """Traffic and cycles of a choice by the model, and the clock if it counts."""
         costs = self._costs(choice)
-        return Cost(sum(cost.total_bytes for cost in costs), sum(cost.cycles for cost in costs))
+        mhz = self._clock_and_area(choice.hardware)[0] if self.clocked else None
+        return Cost(sum(cost.total_bytes for cost in costs), sum(cost.cycles for cost in costs), mhz)
 
     def _costs(self, choice: WeighedHwc) -> list[Cost]:
         """The same for each layer."""

@@ -11,7 +11,7 @@ from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, MULTIPLIER_BITS
 from hwgen.gateware.bus.tcdm import Request
 from hwgen.gateware.hwc.output.bias_store import BiasStore
 from hwgen.gateware.hwc.output.vector_steps import Lanes, Step, VectorMove, move_signature
-from hwgen.gateware.hwc.output.vector_words import IN_LUTS, TOTAL_BITS, Leaving
+from hwgen.gateware.hwc.output.vector_words import TOTAL_BITS, Leaving
 from hwgen.gateware.hwc.output.wide_words import place_in_row
 from hwgen.gateware.hwc.settings import settings_signature
 
@@ -196,7 +196,7 @@ class VectorPort(wiring.Component):
             with m.If(enable):
                 m.d.sync += bias.eq(self._answer_data)
             return bias
-        m.submodules.biases = biases = Memory(shape=signed(32), depth=p.vector_lanes.m, init=[], attrs=IN_LUTS)
+        m.submodules.biases = biases = Memory(shape=signed(32), depth=p.vector_lanes.m, init=[])
         write, read = biases.write_port(), biases.read_port(domain="comb")
         m.d.comb += [
             write.en.eq(enable),
@@ -215,7 +215,7 @@ class VectorPort(wiring.Component):
             with m.If(enable):
                 m.d.sync += word.eq(self._answer_data)
             return word
-        m.submodules.scales = scales = Memory(shape=width, depth=p.vector_lanes.m, init=[], attrs=IN_LUTS)
+        m.submodules.scales = scales = Memory(shape=width, depth=p.vector_lanes.m, init=[])
         write, read = scales.write_port(), scales.read_port(domain="comb")
         m.d.comb += [
             write.en.eq(enable),

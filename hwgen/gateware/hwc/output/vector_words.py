@@ -16,14 +16,12 @@ from hwgen.gateware.lib.requantise import Clip, connected_clip
 from hwgen.gateware.lib.rounding import RoundingShift, beyond, rest_bits
 from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling, below_half
 
-__all__ = ["IN_LUTS", "TOTAL_BITS", "Leaving", "value_bits"]
+__all__ = ["TOTAL_BITS", "Leaving", "value_bits"]
 
 WAITING_BYTES = WORD_BYTES - 1
 """Most bytes of a word that is not full yet."""
 TOTAL_BITS = 33
 """Bits of a sum with its bias."""
-IN_LUTS = {"ram_style": "distributed"}
-"""A memory of a few words, read in the same cycle."""
 
 
 class _Word:
@@ -208,9 +206,7 @@ class Leaving:
                 with m.If(writes & (self._line == number)):
                     m.d.sync += line.eq(stays)
             return lines[0] if len(lines) == 1 else Mux(self._line[0], lines[1], lines[0])
-        m.submodules.waiting = waiting = Memory(
-            shape=8 * WAITING_BYTES, depth=shape.m * shape.y, init=[], attrs=IN_LUTS
-        )
+        m.submodules.waiting = waiting = Memory(shape=8 * WAITING_BYTES, depth=shape.m * shape.y, init=[])
         write, read = waiting.write_port(), waiting.read_port(domain="comb")
         m.d.comb += [write.en.eq(writes), write.addr.eq(self._line), write.data.eq(stays), read.addr.eq(self._line)]
         return read.data
