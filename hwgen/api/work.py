@@ -24,7 +24,7 @@ from hwgen.model.area.estimate import estimated_area
 from hwgen.model.cluster.levels import is_for_cluster
 from hwgen.model.nest.one_level import predict
 from hwgen.search.core.batch import Request, search_layers
-from hwgen.search.core.optimal import Balance, Result
+from hwgen.search.core.optimal import Balance, Cost, Result
 from hwgen.search.hwc.balanced import ANY_TRAFFIC, TRAFFIC_SLACK, BalancedRequest
 from hwgen.search.hwc.balanced_shared import SHARED_SLACK, balanced_shared, least_shared, number_of_steps
 from hwgen.search.hwc.shared import Shared
@@ -37,6 +37,7 @@ __all__ = [
     "SHARED_SLACK",
     "TRAFFIC_SLACK",
     "Balance",
+    "Cost",
     "SetObjective",
     "Work",
     "balance_data",

@@ -10,6 +10,7 @@ from hwgen.api.work import (
     SHARED_SLACK,
     TRAFFIC_SLACK,
     Balance,
+    Cost,
     SetObjective,
     Work,
     time_and_area,
@@ -17,7 +18,6 @@ from hwgen.api.work import (
 )
 from hwgen.cli.coverage import tell_activations
 from hwgen.cli.jobs import hardware_names, hierarchy_names, set_names
-from hwgen.search.core.optimal import Cost
 
 __all__ = [
     "MOST_SLACK",

@@ -1,18 +1,16 @@
 """``hwgen choose``: the cluster, or the HWC alone, that fits a network, or layers, and a budget."""
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from os import PathLike
 from pathlib import Path
 from shlex import quote
-from time import monotonic
 from typing import Any
 
 from hwgen.api.arguments import claim_folder
 from hwgen.api.choosing.cells import CellMap, MadeInCells, made_in_cells, measured_map, with_cells
+from hwgen.api.choosing.clock import Clock
 from hwgen.api.choosing.front import Front, Point
 from hwgen.api.choosing.pages import area_unit, asked_lines, bound_cloud, columns_in, plan_rows
 from hwgen.api.choosing.selection import Budget, Planned, Selection
@@ -20,7 +18,7 @@ from hwgen.api.choosing.space import Candidate, Space
 from hwgen.api.choosing.synthesis import Synthesised, synthesised
 from hwgen.api.choosing.workload import ChosenFor, chosen_for
 from hwgen.api.networks import NetworkLike
-from hwgen.api.progress import note, remark, steps
+from hwgen.api.progress import note, remark
 from hwgen.api.results import Answer, Figure
 from hwgen.api.session import call
 from hwgen.api.synthesis import Liberty, cells_of_files
@@ -33,7 +31,6 @@ from hwgen.lower.network.forecast import NodeForecast
 from hwgen.tools.cache import digest_of
 from hwgen.tools.kept import sealed_document
 from hwgen.tools.machine import processors
-from hwgen.tools.processes import stop_all
 from hwgen.tools.side_by_side import as_they_come
 
 __all__ = ["BOARD_NAMES", "Choice", "ChooseRequest", "budget_of", "choose", "planned_on"]
@@ -45,14 +42,10 @@ PLANS = 5
 KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")
 MINUTES = 5.0
 MOST_PLANS = 200
-PLAN_IN_DRAFTS = 8
-"""About how many drafts take as long as a plan, before there is one."""
+PLAN_IN_DRAFTS = 12
+"""About how many quick drafts take as long as a plan, before there is one."""
 PART_OF_PLANS = 0.5
 """The part of the time that is for plans, while something may still be drafted."""
-RUN_SECONDS, RUN_CYCLES_A_SECOND = 60.0, 40_000.0
-"""About what a run in the RTL takes before there is one: to build the simulation, and cycles that it simulates."""
-WRITING_SECONDS, WRITING = 10.0, 0.1
-"""What is kept for the files and their pictures at the end, and the part of the time that this is at most."""
 RUNS = 0.5
 """The part of the time that is kept for a run, at most: what takes longer is not waited for."""
 CHOSEN, FRONT, KEPT, DOCUMENT, PAGE = "chosen.yaml", "front", "planned", "choice.json", "choice.html"
@@ -298,7 +291,7 @@ class ChooseRequest:
     @call
     def answer(self) -> Choice:
         """Plan the network on what is hoped to be the best until nothing is, or the time is over."""
-        clock = _Clock(self.minutes)
+        clock = Clock(self.minutes)
         self._check()
         library = None if self.liberty is None else measured_map(cells_of_files(self.liberty))
         dram = _dram_of(self.dram)
@@ -389,7 +382,7 @@ class ChooseRequest:
             option = "--synth" if self.synth else "--clock-of"
             raise InputError(f"{option}: expected without --liberty: it is of an ECP5")
 
-    def _chosen(self, selection: Selection, clock: "_Clock", work: ChosenFor) -> str | None:
+    def _chosen(self, selection: Selection, clock: "Clock", work: ChosenFor) -> str | None:
         """Plan what is hoped to be the best and run what is, until the best has been run or the time is over.
 
         Returns what was left undone, and why. What is planned is kept as it comes, in ``output``.
@@ -414,7 +407,7 @@ class ChooseRequest:
             return left
         return f"{left}; {best.candidate.hardware.name} was not run in the RTL"
 
-    def _planned(self, selection: Selection, clock: "_Clock", work: ChosenFor) -> str | None:
+    def _planned(self, selection: Selection, clock: "Clock", work: ChosenFor) -> str | None:
         """Draft and plan until nothing is hoped to be better. Returns why it ended before."""
         left: str | None = None
         under_way: dict[str, Candidate] = {}
@@ -452,14 +445,14 @@ class ChooseRequest:
             selection.put_back(one)
         return self._over(selection) if under_way else left
 
-    def _may_draft(self, selection: Selection, clock: "_Clock") -> bool:
+    def _may_draft(self, selection: Selection, clock: "Clock") -> bool:
         """Whether a draft leaves the time for a plan and a run after it, or is the first."""
         if not (selection.drafts or selection.planned or clock.under_way):
             return True
         a_plan = clock.of_a_plan or PLAN_IN_DRAFTS * clock.of_a_quick_draft
         return clock.has(clock.of_a_draft + a_plan + self._kept_for_a_run(selection, clock))
 
-    def _kept_for_a_run(self, selection: Selection, clock: "_Clock") -> float:
+    def _kept_for_a_run(self, selection: Selection, clock: "Clock") -> float:
         """Seconds that are kept for a run of the best, where it is waited for."""
         best = selection.best
         if not self.confirm or best is None or best.measured is not None:
@@ -467,7 +460,7 @@ class ChooseRequest:
         run = clock.of_a_run(best.cycles)
         return run if run <= RUNS * clock.seconds else 0.0
 
-    def _why_no_more(self, selection: Selection, clock: "_Clock", *, draft: bool) -> str | None:
+    def _why_no_more(self, selection: Selection, clock: "Clock", *, draft: bool) -> str | None:
         """Why no further draft, or plan, is begun; None: one is."""
         done = len(selection.planned) + len(selection.refused)
         if clock.under_way + done == 0:
@@ -505,7 +498,7 @@ class ChooseRequest:
         if best is not None and self.output is not None:
             write_atomically(self.output / CHOSEN, dump_yaml(best.candidate.hardware.as_data()))
 
-    def _confirmed_in_time(self, selection: Selection, best: Planned, clock: "_Clock", work: ChosenFor) -> bool:
+    def _confirmed_in_time(self, selection: Selection, best: Planned, clock: "Clock", work: ChosenFor) -> bool:
         """Whether there was time to run it in the RTL."""
         name = best.candidate.hardware.name
         expected = clock.of_a_run(best.cycles)
@@ -572,108 +565,6 @@ class ChooseRequest:
         write_atomically(self.output / PAGE, choice.page())
         for suffix in ("svg", "png"):
             choice.plot().save((self.output / PAGE).with_suffix(f".{suffix}"))
-
-
-class _Clock:
-    """The time of a choice: what plans and runs take, as those before say, and whether there is as much left."""
-
-    def __init__(self, minutes: float) -> None:
-        self.seconds = 60 * minutes
-        self._end = monotonic() + self.seconds - min(WRITING_SECONDS, WRITING * self.seconds)
-        self._begun: dict[str, tuple[float, bool]] = {}
-        self._plans: list[float] = []
-        self._drafts: list[float] = []
-        self._slower = 1.0
-        self._told = 0.0
-        self._step: Callable[..., None] = lambda _: None
-
-    @contextmanager
-    def told(self) -> Iterator[None]:
-        """Within it the seconds that have passed are told, of those that there are."""
-        with steps(max(1, round(self.seconds)), "choosing, seconds") as self._step:
-            self._tell()
-            yield
-
-    def _tell(self) -> None:
-        passed = min(self.seconds, self.seconds - self.left)
-        self._step(passed - self._told)
-        self._told = passed
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-        return self._end - monotonic()
-
-    def has(self, seconds: float) -> bool:
-        """Whether at least this many seconds are left."""
-        self._tell()
-        return self.left >= max(seconds, 0.0) and self.left > 0
-
-    @property
-    def under_way(self) -> int:
-        """Drafts and plans that were begun and have not ended."""
-        return len(self._begun)
-
-    def begins(self, name: str, *, draft: bool) -> None:
-        """A draft, or a plan, is begun."""
-        self._begun[name] = monotonic(), draft
-
-    def ended(self, name: str) -> None:
-        """It has ended."""
-        begun, draft = self._begun.pop(name)
-        (self._drafts if draft else self._plans).append(monotonic() - begun)
-
-    def dropped(self, name: str) -> None:
-        """It has not ended, and will not."""
-        self._begun.pop(name)
-
-    @property
-    def part_of_plans(self) -> float:
-        """The part of the time that plans took, of that of drafts and plans."""
-        now = monotonic()
-        drafts, plans = (
-            sum(ended) + sum(now - begun for begun, draft in self._begun.values() if draft == is_draft)
-            for ended, is_draft in ((self._drafts, True), (self._plans, False))
-        )
-        return plans / (drafts + plans) if plans else 0.0
-
-    @property
-    def of_a_draft(self) -> float:
-        """Seconds of a draft: what the longest of the last few took."""
-        return max(self._drafts[-4:], default=0.0)
-
-    @property
-    def of_a_quick_draft(self) -> float:
-        """Seconds of the shortest draft: the first one loads what the others have."""
-        return min(self._drafts, default=0.0)
-
-    @property
-    def of_a_plan(self) -> float:
-        """Seconds of a plan: what the longest of the last few took."""
-        return max(self._plans[-4:], default=0.0)
-
-    def of_a_run(self, cycles: int) -> float:
-        """Seconds of a run that takes this number of cycles."""
-        return self._slower * (RUN_SECONDS + cycles / RUN_CYCLES_A_SECOND)
-
-    @contextmanager
-    def running(self, cycles: int) -> Iterator[threading.Event]:
-        """A run, whose tools are ended when the time is over: the event is set then."""
-        begun, over = monotonic(), threading.Event()
-
-        def end() -> None:
-            over.set()
-            stop_all()
-
-        timer = threading.Timer(self.left, end)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield over
-            self._slower *= (monotonic() - begun) / self.of_a_run(cycles)
-        finally:
-            timer.cancel()
-            self._tell()
 
 
 def worked_out(work: ChosenFor, one: Candidate, draft: bool) -> Planned | float | str:

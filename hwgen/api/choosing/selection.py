@@ -27,7 +27,7 @@ __all__ = ["Budget", "Planned", "Selection"]
 FIRST_GUESS = 1.2
 """What a draft is guessed to take of the bound before there is any, where nothing else is guessed."""
 SPREAD, SPREAD_OF_DRAFTS, SPREAD_OF_PLANS = 0.1, 0.07, 0.02
-"""The parts by which a place along an axis is guessed to matter: to waits, energies and plans, to a draft, and to what a
+"""The parts by which a place along an axis is guessed to matter: to waits and energies, to a draft, and to what a
 plan takes of its draft. Standard deviations of the logarithm of its factor."""
 SPREAD_OF_FIRST = 0.25
 """The same of the first axis, the lanes, which guesses know least about."""
