@@ -16,13 +16,13 @@ from hwgen.cli.console import Json, print_cycles_note, print_json, print_table, 
 from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import jobs_option
 from hwgen.ir.coverage import Coverage
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, write_atomically
 from hwgen.studies.regress.command_goals import goal_cells, goal_columns, goal_data, missed, regress_by_model
 from hwgen.studies.regress.goals import BUSY, GOALS, KINDS, Kind
 from hwgen.studies.regress.hwc import Outcome, Regression
 from hwgen.studies.regress.plans import Configuration
 from hwgen.studies.regress.published_nests import PRINTED
-from hwgen.studies.regress.summary import Summary, failures, summaries
+from hwgen.studies.regress.summary import Summary, failures, rows_csv, summaries
 from hwgen.tools.machine import processors
 from hwgen.tools.toolchain import require_tools
 
@@ -73,6 +73,8 @@ Model = Annotated[
 Jobs = Annotated[int, jobs_option("Processes.")]
 
 PROCESSORS = processors()
+ROWS = "rows.csv"
+"""In the folder: the rows of the last call, those that it took over from earlier ones too."""
 
 
 def regress(
@@ -126,6 +128,7 @@ def regress(
     outcome = Regression(coverage.layers, configurations, output, seed, jobs, _tell).run()
     seconds = time.perf_counter() - began
     wrong, rows = failures(outcome), summaries(outcome)
+    write_atomically(output / ROWS, rows_csv(outcome))
     wrong += [line for row in rows if (line := missed(row.configuration, row.mean_utilisation, row.ratio))]
     document = {
         "configurations": [_summary_data(row) for row in rows],

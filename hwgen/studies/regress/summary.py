@@ -4,10 +4,15 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
+from hwgen.ir.counts import Counts
+from hwgen.ir.document import csv_lines
 from hwgen.studies.regress.hwc import Outcome
 from hwgen.studies.regress.plans import Configuration
 
-__all__ = ["Summary", "failures", "summaries"]
+__all__ = ["Summary", "failures", "rows_csv", "summaries"]
+
+COLUMNS = ("configuration", "layer", "bytes_predicted", "bytes_measured", "cycles_predicted", "cycles_measured",
+           "utilisation", "passed", "seconds")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,21 @@ def summaries(outcome: Outcome) -> list[Summary]:
         if results:
             found.append(_summary(plan.configuration, results, len(names), len(plan.left_out), plan.optima))
     return found
+
+
+def rows_csv(outcome: Outcome) -> str:
+    """Each row with a result as CSV, in the order of the plans: bytes are those of I, W and O, as in `Summary`."""
+    keys = [(plan.configuration, entry.schedule.layer.name) for plan in outcome.plans for entry in plan.entries]
+    return csv_lines([COLUMNS, *(_cells(outcome.results[key]) for key in keys if key in outcome.results)])
+
+
+def _cells(result: dict[str, Any]) -> tuple[object, ...]:
+    cycles = result["cycles"]
+    return (
+        result["configuration"], result["layer"], Counts.from_json(result["predicted"]).total_bytes(),
+        result["total_bytes"], cycles["predicted"], cycles["measured"], round(result["utilisation"], 6),
+        "yes" if result["passed"] else "no", round(result["seconds"], 1),
+    )  # fmt: skip
 
 
 def _summary(

@@ -1,5 +1,6 @@
 """``hwgen regress``: what is done is not done again, whatever ended the last run; what differs is named."""
 
+import csv
 import os
 import re
 import signal
@@ -89,6 +90,14 @@ def test_what_is_done_is_not_done_again(
         assert summary["cycles"] == sum(row["cycles"]["measured"] for row in rows)
         assert summary["least_utilisation"] == min(row["utilisation"] for row in rows)
         assert summary["ratio"] >= 1
+    lines = list(csv.DictReader((tmp_path / "out" / "rows.csv").read_text(encoding="utf-8").splitlines()))
+    by_name = {(row["configuration"], row["layer"]): row for row in first["results"]}
+    assert len(lines) == len(by_name)
+    for line in lines:
+        row = by_name[line["configuration"], line["layer"]]
+        bytes_and_cycles = [row["total_bytes"]] * 2 + [row["cycles"][way] for way in ("predicted", "measured")]
+        assert [int(cell) for cell in list(line.values())[2:6]] == bytes_and_cycles
+        assert line["passed"] == "yes"
     again = run(*command)
     assert (again.status, again.json["simulated"], again.err) == (0, 0, "")
     assert {row["key"]: row for row in again.json["results"]} == {row["key"]: row for row in first["results"]}
