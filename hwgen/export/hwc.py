@@ -90,7 +90,9 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     the channels, too, and what stands between the stages that scale. ``addresses`` has, for each port, those of the
     accesses that are not complete: a fault is reported with its own.
     """
-    operands = {("hwc", "weight", "memory"): "W", ("hwc", "datapath"): "O", (*VECTOR_PORT, "bias_store"): "B"}
+    # Weights lie in banks of bytes, or in lines, which are one memory.
+    operands = {("hwc", "weight", "memory"): "W", ("hwc", "weight"): "W"}
+    operands |= {("hwc", "datapath"): "O", (*VECTOR_PORT, "bias_store"): "B"}
     operands |= {("hwc", "input", f"memory_{copy}"): "I" for copy in range(parameters.lanes.y * parameters.lanes.c)}
     bits: dict[str, int] = dict.fromkeys("IWOB", 0)
     queues: dict[str, int] = {}

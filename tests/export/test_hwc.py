@@ -39,7 +39,9 @@ def every_shape() -> list[Any]:
 @pytest.mark.parametrize(("lanes", "operand_bits"), every_shape(), ids=str)
 def test_what_lies_beside_the_memories_stays_below_256_bytes(lanes: Lanes, operand_bits: Literal[8, 16]) -> None:
     parameters = replace(PARAMETERS, input_bytes=256, weight_bytes=64, operand_bits=operand_bits, lanes=lanes)
-    beside = storage(parameters)["beside"]
+    found_there = storage(parameters)
+    beside = found_there["beside"]
+    assert found_there["memories"]["W"] == parameters.weight_bytes
     assert all(beside.values())
     assert sum(beside.values()) < 256
     text = verilog(parameters)
