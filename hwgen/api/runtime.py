@@ -8,6 +8,8 @@ __all__ = ["judgement", "runtime_documents"]
 
 RUNTIME_KEYS = {ONNX_RUNTIME: "onnxruntime", LITE_RT: "litert"}
 
+CARRIED_ON = "what a tie rounds otherwise is carried on from node to node"
+
 
 def judgement(beside: Beside) -> list[str]:
     """What differs from ONNX Runtime and why, in lines; how far the outputs differ, end to end."""
@@ -22,6 +24,7 @@ def judgement(beside: Beside) -> list[str]:
         )
     return found + [
         f"output {name}: {one.equal:.2%} equal end to end, largest difference {one.largest:g}"
+        + (f"; {CARRIED_ON}" if beside.holds and one.equal < 1 else "")
         for name, one in beside.differences.items()
     ]
 

@@ -76,7 +76,8 @@ def print_beside(beside: Beside, strayed: Sequence[str]) -> None:
     """Print how the integer reference compares with ONNX Runtime or LiteRT, and the outputs that strayed from it."""
     whole = beside.whole
     typer.echo(
-        f"The integer reference against {beside.runtime}: {whole.equal:.4%} equal, ties aside ({whole.ties}), "
+        f"The integer reference against {beside.runtime}, node by node: {whole.equal:.4%} equal, ties aside "
+        f"({whole.ties}), "
         f"largest difference {whole.largest:g}"
     )
     for line in judgement(beside):

@@ -95,14 +95,14 @@ def _print_programs(done: NetworkRun) -> None:
         "image",
         *(["cluster"] if several else []),
         "layers",
-        "bytes predicted",
-        "bytes measured",
+        "own bytes predicted",
+        "own bytes measured",
         "cycles predicted",
         "cycles",
         "passed",
     ]
-    wide = ["bytes predicted", "layers", "image"]
-    print_table("Programs: one start and one interrupt each", columns, rows, wide=wide)
+    wide = ["own bytes predicted", "layers", "image"]
+    print_table("Programs: one start and one interrupt each; their own bytes at the DRAM", columns, rows, wide=wide)
     for one in done.programs:
         for failure in one.failures:
             typer.echo(failure)
