@@ -74,7 +74,7 @@ Jobs = Annotated[int, jobs_option("Processes.")]
 
 PROCESSORS = processors()
 ROWS = "rows.csv"
-"""In the folder: the rows of the last call, those that it took over from earlier ones too."""
+"""The file with the rows of the last call, those that it took over from earlier ones too."""
 
 
 def regress(
@@ -128,7 +128,8 @@ def regress(
     outcome = Regression(coverage.layers, configurations, output, seed, jobs, _tell).run()
     seconds = time.perf_counter() - began
     wrong, rows = failures(outcome), summaries(outcome)
-    write_atomically(output / ROWS, rows_csv(outcome))
+    if outcome.results:
+        write_atomically(output / ROWS, rows_csv(outcome))
     wrong += [line for row in rows if (line := missed(row.configuration, row.mean_utilisation, row.ratio))]
     document = {
         "configurations": [_summary_data(row) for row in rows],

@@ -36,7 +36,7 @@ LAYERS = [
     for index in range(2)
 ]  # fmt: skip
 COMMANDS = {
-    "schedule": "schedule set.yaml --buffer 512,1KiB,2KiB --hardware hwc.yaml -o out",
+    "schedule": "schedule set.yaml --buffer 512,768,1KiB --hardware hwc.yaml -o out",
     "generate": "generate set.yaml --buffer 1KiB -o out",
     "cosim": "cosim set.yaml --buffer 1KiB --dump out -o out.json",
     "run": "run model.onnx --hardware hwc.yaml --seed 1 -o out",

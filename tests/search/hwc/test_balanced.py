@@ -169,9 +169,9 @@ def test_the_least_time_then_the_least_area() -> None:
     judged = [
         (Cost(0, 1_000_000), hwc(along_x, large)),
         (Cost(0, 1_001_000), hwc(along_x, small)),
-        (Cost(0, 1_100_000), hwc(along_c, large)),
-        (Cost(0, 1_101_000), hwc(along_c, small)),
-        (Cost(0, 1_120_000), hwc(along_c, small)),
+        (Cost(0, 1_040_000), hwc(along_c, large)),
+        (Cost(0, 1_041_000), hwc(along_c, small)),
+        (Cost(0, 1_060_000), hwc(along_c, small)),
     ]
     weighed = [SharedSearch((), 1024, None, "h", lambda: None, clocked).best(judged) for clocked in (True, False)]
     assert [judged.index(one) for one in weighed] == [3, 0]
