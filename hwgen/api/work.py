@@ -264,7 +264,7 @@ def time_and_area(balance: Balance | None, hardware: Hardware | None) -> str | N
 def time_text(cycles: float, mhz: float) -> str:
     """Milliseconds that cycles take at a clock, and the clock."""
     milliseconds = 1e-3 * cycles / mhz
-    told = f"{milliseconds:,.1f}" if milliseconds >= 0.1 else f"{milliseconds:.2g}"
+    told = f"{milliseconds:,.1f}" if milliseconds >= 10 else f"{milliseconds:.3g}"
     return f"{told} ms at {mhz:.1f} MHz"
 
 
