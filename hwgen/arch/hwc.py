@@ -47,6 +47,8 @@ __all__ = [
 REDUCTION = frozenset(REDUCTION_DIMS)
 MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
+LUT_LINES = 32
+"""A memory of as many lines is made of LUTs by itself."""
 MOST_WEIGHTS_IN_LUTS = 1 << 11
 """Bytes of weights that are kept in LUTs, at most, where a block RAM would answer too late."""
 ALONG_X = Lanes(x=LANES)
@@ -352,8 +354,11 @@ class HwcParameters:
 
     @property
     def weights_in_luts(self) -> bool:
-        """Whether the memory for weights is one of LUTs, where a block RAM would cost less."""
-        return self.weights_answer_late and not self.block_ram and self.weight_bytes <= MOST_WEIGHTS_IN_LUTS
+        """Whether the memory for weights is one of LUTs, where a block RAM would cost less. Of few lines it is in any
+        case.
+        """
+        fits = self.weight_depth > LUT_LINES and self.weight_bytes <= MOST_WEIGHTS_IN_LUTS
+        return self.weights_answer_late and not self.block_ram and fits
 
     @property
     def weight_depth(self) -> int:

@@ -20,8 +20,6 @@ __all__ = ["LineWeightStream"]
 
 IN_LUTS = {"ram_style": "distributed"}
 """Attributes of a memory that is made of LUTs, whatever synthesis would take for it."""
-LUT_LINES = 32
-"""A memory of fewer lines is made of LUTs by itself."""
 
 
 class LineWeightStream(wiring.Component):
@@ -249,7 +247,7 @@ class LineWeightStream(wiring.Component):
     def _hold(self, m: Module, words: WordQueue) -> None:
         """The ring: words in, lines out."""
         p = self.parameters
-        style = IN_LUTS if p.weights_in_luts and p.weight_depth > LUT_LINES else {}
+        style = IN_LUTS if p.weights_in_luts else {}
         m.submodules.memory = memory = Memory(
             shape=8 * self._lines.stored, depth=p.weight_depth, init=[], attrs=style
         )

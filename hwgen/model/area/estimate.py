@@ -66,6 +66,7 @@ def clock_terms(p: HwcParameters) -> Terms:
         "in a cluster": p.cluster,
         "scaled": p.scaled,
         "block RAM": p.block_ram,
+        "weights in LUTs": p.weights_in_luts,
         "weights in block RAM": p.weights_answer_late and not p.weights_in_luts and _in_block_ram(p),
     }
 

@@ -163,11 +163,12 @@ def test_larger_buffers_take_more(buffer: str, lanes: Lanes) -> None:
 
 @pytest.mark.parametrize(("lanes", "slower"), [(Lanes(m=4, c=4), True), (Lanes(m=8, c=8), False)])
 def test_weights_in_block_ram_slow_down_what_has_no_register_on_their_way(lanes: Lanes, slower: bool) -> None:
-    """Up to 2 KiB they are in LUTs then, and the clock is the same."""
+    """Up to 2 KiB they are in LUTs then, which is faster, but slower than few."""
     few, some, many = (estimated_hwc(replace(HWC, lanes=lanes, weight_bytes=size)) for size in (512, 2048, 1 << 14))
     assert few.mhz is not None
-    assert some.mhz == few.mhz
+    assert some.mhz is not None
     assert many.mhz is not None
+    assert (some.mhz < few.mhz) == slower
     assert many.block_rams > some.block_rams
     assert (many.mhz < 0.7 * few.mhz) == slower
 
