@@ -52,6 +52,9 @@ def test_bars() -> None:
     assert "net &amp; &lt;co&gt; on hwc_16" in text
     assert "first&lt;1&gt;</b>" in text
     assert "Every element is the integer reference's" in text
+    assert "Node by node 99.9900% of all elements are ONNX Runtime's." in text
+    ties = run_page(document(onnxruntime={"equal": 1.0, "ties": 1600}), "hwc_16")
+    assert "Node by node 100.0000% of all elements are ONNX Runtime's, 1,600 ties aside." in ties
     assert "<li>dilated: kernel: 13</li>" in text
     # The second layer: 610 of 820 cycles from 210 on, half of them useful; it waits for all that is left.
     bars = re.findall(r'left:([\d.]+)%;width:([\d.]+)%" title="([^"]+)"', text)
