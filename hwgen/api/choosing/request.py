@@ -382,7 +382,7 @@ class ChooseRequest:
             option = "--synth" if self.synth else "--clock-of"
             raise InputError(f"{option}: expected without --liberty: it is of an ECP5")
 
-    def _chosen(self, selection: Selection, clock: "Clock", work: ChosenFor) -> str | None:
+    def _chosen(self, selection: Selection, clock: Clock, work: ChosenFor) -> str | None:
         """Plan what is hoped to be the best and run what is, until the best has been run or the time is over.
 
         Returns what was left undone, and why. What is planned is kept as it comes, in ``output``.
@@ -407,7 +407,7 @@ class ChooseRequest:
             return left
         return f"{left}; {best.candidate.hardware.name} was not run in the RTL"
 
-    def _planned(self, selection: Selection, clock: "Clock", work: ChosenFor) -> str | None:
+    def _planned(self, selection: Selection, clock: Clock, work: ChosenFor) -> str | None:
         """Draft and plan until nothing is hoped to be better. Returns why it ended before."""
         left: str | None = None
         under_way: dict[str, Candidate] = {}
@@ -445,14 +445,14 @@ class ChooseRequest:
             selection.put_back(one)
         return self._over(selection) if under_way else left
 
-    def _may_draft(self, selection: Selection, clock: "Clock") -> bool:
+    def _may_draft(self, selection: Selection, clock: Clock) -> bool:
         """Whether a draft leaves the time for a plan and a run after it, or is the first."""
         if not (selection.drafts or selection.planned or clock.under_way):
             return True
         a_plan = clock.of_a_plan or PLAN_IN_DRAFTS * clock.of_a_quick_draft
         return clock.has(clock.of_a_draft + a_plan + self._kept_for_a_run(selection, clock))
 
-    def _kept_for_a_run(self, selection: Selection, clock: "Clock") -> float:
+    def _kept_for_a_run(self, selection: Selection, clock: Clock) -> float:
         """Seconds that are kept for a run of the best, where it is waited for."""
         best = selection.best
         if not self.confirm or best is None or best.measured is not None:
@@ -460,7 +460,7 @@ class ChooseRequest:
         run = clock.of_a_run(best.cycles)
         return run if run <= RUNS * clock.seconds else 0.0
 
-    def _why_no_more(self, selection: Selection, clock: "Clock", *, draft: bool) -> str | None:
+    def _why_no_more(self, selection: Selection, clock: Clock, *, draft: bool) -> str | None:
         """Why no further draft, or plan, is begun; None: one is."""
         done = len(selection.planned) + len(selection.refused)
         if clock.under_way + done == 0:
@@ -498,7 +498,7 @@ class ChooseRequest:
         if best is not None and self.output is not None:
             write_atomically(self.output / CHOSEN, dump_yaml(best.candidate.hardware.as_data()))
 
-    def _confirmed_in_time(self, selection: Selection, best: Planned, clock: "Clock", work: ChosenFor) -> bool:
+    def _confirmed_in_time(self, selection: Selection, best: Planned, clock: Clock, work: ChosenFor) -> bool:
         """Whether there was time to run it in the RTL."""
         name = best.candidate.hardware.name
         expected = clock.of_a_run(best.cycles)

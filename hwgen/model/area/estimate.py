@@ -56,7 +56,8 @@ def clock_terms(p: HwcParameters) -> Terms:
 
     Where weights are packed densely, without lanes along c, the size of a tile of them is a product that the end of
     its nest selects: the longest path of such HWCs. The number of lanes has no term: more of them are further apart,
-    but have another register on their way.
+    but have another register on their way. Where they have none, weights in block RAM come late, and less so in many
+    lines of LUTs.
     """
     return {
         "1": 1,

@@ -79,8 +79,7 @@ def _summary(document: Mapping[str, Any], rows: Sequence[LayerRow]) -> str:
         found.append(f"{_energy_text(document['energy']['measured'])}.")
     if runtime is not None:
         name = "ONNX Runtime" if document["onnxruntime"] else "LiteRT"
-        ties = runtime.get("ties", 0)  # a page may be of an older document
-        aside = f", {ties:,} ties aside" if ties else ""
+        aside = f", {runtime['ties']:,} ties aside" if runtime["ties"] else ""
         found.append(f"Node by node {runtime['equal']:.4%} of all elements are {name}'s{aside}.")
     return " ".join(found)
 

@@ -214,20 +214,20 @@ class SharedSearch:
         weighed = []
         for cost, choice in judged:
             mhz, lut4 = self._clock_and_area(choice.hardware)
-            weighed.append((lut4, cost.cycles / mhz, choice.with_bias))
+            weighed.append((lut4, cost.cycles / (mhz or 1.0), choice.with_bias))
         most = min(time for _, time, _ in weighed) * (1 + (NEAR if self.clocked else 0))
         near = [n for n, (_, time, _) in enumerate(weighed) if time <= most]
         return judged[min(near, key=lambda n: weighed[n])]
 
-    def _clock_and_area(self, hardware: Hardware) -> tuple[float, int]:
-        """Estimated MHz and LUT4; 1 and 0 where neither counts, or where no HWC can be made of it."""
+    def _clock_and_area(self, hardware: Hardware) -> tuple[float | None, int]:
+        """Estimated MHz and LUT4; None and 0 where neither counts, or where no HWC can be made of it."""
         if not self.clocked:
-            return 1.0, 0
+            return None, 0
         try:
             area = estimated_area(hardware)
         except InputError:
-            return 1.0, 0
-        return area.mhz or 1.0, area.lut4
+            return None, 0
+        return area.mhz, area.lut4
 
     def _as_shared(self, chosen: WeighedHwc, least: Shared, balance: Balance) -> Shared:
         results = []
@@ -245,7 +245,7 @@ class SharedSearch:
     def _judged(self, choice: WeighedHwc) -> Cost:
         """Traffic and cycles of a choice by the model, and the clock if it counts."""
         costs = self._costs(choice)
-        mhz = self._clock_and_area(choice.hardware)[0] if self.clocked else None
+        mhz, _ = self._clock_and_area(choice.hardware)
         return Cost(sum(cost.total_bytes for cost in costs), sum(cost.cycles for cost in costs), mhz)
 
     def _costs(self, choice: WeighedHwc) -> list[Cost]:
@@ -263,7 +263,7 @@ class SharedSearch:
         inside = [shared for shared in machines if shared.total_bytes <= limit]
         inside = inside[: max(2, MOST_ESTIMATES // (2 * OPTIONS * len(self.layers)))]
         found = [choice for shared in inside if (choice := self._on(shared, limit)) is not None]
-        found.sort(key=lambda one: one.cycles / self._clock_and_area(one.hardware)[0])
+        found.sort(key=lambda one: one.cycles / (self._clock_and_area(one.hardware)[0] or 1.0))
         if not self.clocked:
             return found[:FINALISTS]
         finalists = found[: max(FINALISTS, MOST_JUDGED // len(self.layers))]
