@@ -3,7 +3,9 @@
 An HWC asks for its words when its operations are far enough, and these wait for the words: so a wave of slices is
 played at the banks (`hwgen.model.cluster.bank_waits`) with what the timing model of the HWC says that it asks for;
 the timing model is played with what each access has then waited; and so on in turns, until both agree. What is beyond
-the first cycles that are played is as slow as the last ones of them.
+the first cycles that are played is as slow as the last ones of them. The DMA begins with a tile, and rests when all
+is moved that it moves beside it. So short tiles are played; of long ones the mean of plays with it and without it
+counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -188,10 +190,14 @@ class _Played:
         self._alone, self._in_time = [work(part) for part in wave.parts], self._begun([IN_TIME] * len(wave.parts))
         self._parts = wave.tiles.slices[wave.tile]
         self._works = [work(part) for part in self._parts]
+        self._whole = len(self._parts) == len(wave.parts) and max(self._alone) <= PLAYED
         self._found: dict[tuple[bool, bool], tuple[list[float], NDArray[np.float64]]] = {}
 
     def works(self, loads: float, stores: float) -> list[Work]:
         """What slices take where the DMA loads and stores for these parts of their time, from its beginning on."""
+        if self._whole:
+            takes, delay = self._settled((loads, stores))
+            return [Work(one, Late(*delay.tolist())) for one in takes]
         both = min(loads, stores)
         shares = {
             (False, False): 1 - max(loads, stores),
@@ -208,7 +214,7 @@ class _Played:
     def _takes(self, loads: bool, stores: bool) -> tuple[list[float], NDArray[np.float64]]:
         """What the slices of the tile take, and what a line of the DMA waits as `Late` has them."""
         if (loads, stores) not in self._found:
-            takes, late = self._settled((self._rates[0] * loads, self._rates[1] * stores))
+            takes, late = self._settled((float(loads), float(stores)))
             slower = [one / alone for one, alone in zip(takes, self._alone, strict=True)]
             by_hwc = {part.hwc: one for part, one in zip(self._wave.parts, slower, strict=True)}
             # Later slices of an HWC are as slow as its first one.
@@ -216,11 +222,15 @@ class _Played:
             self._found[loads, stores] = takes, late
         return self._found[loads, stores]
 
-    def _settled(self, rates: tuple[float, float]) -> tuple[list[float], NDArray[np.float64]]:
-        """What the slices of the wave take with what they wait where they take so long, and what the DMA waits."""
+    def _settled(self, shares: tuple[float, float]) -> tuple[list[float], NDArray[np.float64]]:
+        """What the slices of the wave take with what they wait where they take so long, and what the DMA waits.
+
+        ``shares`` : parts of this time, from its beginning on, in which the DMA loads and stores.
+        """
         waits, begun, takes = [IN_TIME] * len(self._alone), self._in_time, [float(one) for one in self._alone]
         for _ in range(TURNS):
-            found = self._contest.waits(self._wave.streams(begun), rates, int(min(PLAYED, max(takes))))
+            ends = [share * max(takes) for share in shares]
+            found = self._contest.waits(self._wave.streams(begun), self._rates, ends, int(min(PLAYED, max(takes))))
             late = np.array([found.words[0], found.single[0], found.words[1]])
             if not found.accesses.any():
                 break

@@ -98,10 +98,12 @@ class BankContest:
             self._lines[channel, : len(lines.words)] = np.where(lines.words >= 0, lines.words % banks, -1)
             self._single[channel, : len(lines.words)] = lines.single
 
-    def waits(self, hwcs: Sequence[Sequence[Stream]], rates: Sequence[float], cycles: int) -> Waits:
+    def waits(
+        self, hwcs: Sequence[Sequence[Stream]], rates: Sequence[float], ends: Sequence[float], cycles: int
+    ) -> Waits:
         """The waits of HWCs with these three streams each.
 
-        ``rates`` : lines a cycle that the DMA moves meanwhile on its channels.
+        ``rates`` : lines a cycle that the DMA moves on its channels, from the first cycle until these ``ends``.
         ``cycles`` : as many are played.
         """
         streams = [(turn, one) for turn, each in enumerate(hwcs) for one in each]
@@ -114,7 +116,7 @@ class BankContest:
         facts = np.array([(len(one.times), one.words.bit_length() - 1) for _, one in streams])
         waited, done, late = _played(
             table, times, facts, self._banks, self._lines, self._lengths, self._single, np.array(rates, float),
-            cycles, REMEMBERED,
+            np.array(ends, float), cycles, REMEMBERED,
         )  # fmt: skip
         waited[waited.sum(axis=1) <= BY_CHANCE] = 0
         means = waited.sum(axis=1) / np.maximum(done, 1)
@@ -196,13 +198,13 @@ def _go(single, lengths, gone, asked, steady, last, taken, late):  # type: ignor
 
 
 @njit(cache=True)
-def _played(table, times, facts, banks, lines, lengths, single, rates, most, remembered):  # type: ignore[no-untyped-def]
+def _played(table, times, facts, banks, lines, lengths, single, rates, ends, most, remembered):  # type: ignore[no-untyped-def]
     """The waits of each access of each port, how many it made, and the mean wait of a line of words and of bytes of
     each channel of the DMA.
 
     ``table`` : the first bank of each access; ``times`` : when it may come; ``facts`` : of each port;
     ``lines`` : the banks of the DMA's lines, of which there are ``lengths``, and whether they are ``single`` bytes,
-    ``rates`` of them a cycle;
+    ``rates`` of them a cycle until it ``ends``;
     ``most`` : cycles that are played.
     """
     ports, sizes, channels, together = len(facts), facts[:, SIZE].max() + 1, len(lines), lines.shape[2]
@@ -223,7 +225,8 @@ def _played(table, times, facts, banks, lines, lengths, single, rates, most, rem
     for cycle in range(most):
         chosen[:], taken[:], steady[:] = -1, False, -1
         for channel in range(channels):
-            due[channel] += rates[channel]
+            if cycle < ends[channel]:
+                due[channel] += rates[channel]
             if due[channel] >= 1 and given[channel] - gone[channel].min() < KEPT_LINES:
                 due[channel] -= 1
                 line = given[channel] % lengths[channel]

@@ -155,3 +155,33 @@ def test_rows_that_begin_within_a_word_take_longer() -> None:
     buffers = PerOperand(p.input_bytes, p.weight_bytes, p.output_bytes)
     first, second = (HwcTiming(small, buffers, begins=tiles.begins(parts[0])).cycles() for parts in tiles.slices)
     assert second.total > first.total
+
+
+def test_the_dma_is_at_the_banks_until_it_has_moved_what_a_short_tile_needs() -> None:
+    """FC1 of Yang et al. (2016) with 64 images, as `hwgen paper yang-2016 --rtl` counted it: the next image's inputs
+    come in the first third of a tile, and the port of W follows them from bank to bank at the pace of the DMA.
+    """
+    layer = Layer(name="FC1", op="fc", input_channels=200, output_channels=100, input_height=1, input_width=1,
+                  kernel=1, batch=64)  # fmt: skip
+    tiles = (
+        Loop("n", 16),
+        Marker(("O",), TCDM),
+        Loop("m", 16),
+        Marker(("W",), TCDM),
+        Loop("c", 74),
+        Marker(("I",), TCDM),
+    )
+    local = (
+        Loop("n", 1), Loop("m", 16), Loop("y", 1), Loop("x", 1), Marker(("O",)), Loop("c", 4), Marker(("I", "W")),
+        Loop("m", 4), Loop("y", 1), Loop("x", 1), Loop("c", 4), Loop("k", 1), Loop("l", 1),
+    )  # fmt: skip
+    lanes = Lanes(m=4, c=4)
+    schedule = Schedule(layer=layer, nest=(*tiles, *local), lanes=lanes, bias_words=64, lane_registers=True)
+    hardware = Hardware(
+        name="one", lanes=lanes, buffers={"I": 32, "W": 32, "O": 64}, bias_words=64, lane_registers=True,
+        order=("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "m", "y", "x", "c", "k", "l"),
+        cluster=Cluster(hwcs=1, tcdm=7168, banks=16, axi_bits=64),
+    )  # fmt: skip
+    found = cluster_cycles(compile_cluster(schedule, hardware))
+    assert found.busy["compute"] == pytest.approx(534_935, rel=0.01)
+    assert found.total == pytest.approx(566_698, rel=0.015)

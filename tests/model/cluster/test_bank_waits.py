@@ -1,6 +1,7 @@
 """The estimate of waits at banks: its arbiter against the hardware's, and where it is known by hand."""
 
 from collections.abc import Sequence
+from math import inf
 from random import Random
 from typing import Any
 
@@ -31,14 +32,19 @@ def moved(words: Sequence[Sequence[int]], single: bool = False) -> Moved:
 
 def waits(hwcs: Sequence[Sequence[Stream]], banks: int, dma: Moved = RESTS, rate: float = 0.0) -> Waits:
     """Those of HWCs that ask all the time, while the DMA moves ``rate`` lines a cycle."""
-    return BankContest([dma, RESTS], banks).waits(hwcs, (rate, 0.0), WORDS)
+    return BankContest([dma, RESTS], banks).waits(hwcs, (rate, 0.0), (inf, inf), WORDS)
 
 
 # --- against the hardware ---
 
 
 def measured(
-    hwcs: Sequence[Sequence[Stream]], channels: Sequence[Moved], banks: int, cycles: int, rates: Sequence[float]
+    hwcs: Sequence[Sequence[Stream]],
+    channels: Sequence[Moved],
+    banks: int,
+    cycles: int,
+    rates: Sequence[float],
+    ends: Sequence[float],
 ) -> Waits:
     """The same contest at the banks of the gateware: masters in Python ask, `TcdmBanks` grants."""
     streams = [one for each in hwcs for one in each]
@@ -60,7 +66,7 @@ def measured(
             if at < len(one.times) and cycle >= max(free[number], one.times[at] + BETWEEN_STARTS * (number // 3)):
                 found[number] = int(one.places[at] // one.words * one.words % banks)
         for channel, one in enumerate(channels):
-            due[channel] += rates[channel]
+            due[channel] += rates[channel] * (cycle < ends[channel])
             if due[channel] >= 1 and given[channel] - min(gone[channel]) < 2:
                 due[channel] -= 1
                 line = one.words[given[channel] % len(one.words)]
@@ -137,8 +143,9 @@ def test_the_arbiter_is_that_of_the_hardware(seed: int) -> None:
     hwcs = [[random_stream(rng, words) for words in widths] for _ in range(rng.choice((1, 2)))]
     channels = [random_channel(rng, together, banks) for _ in range(2)]
     rates = [rng.choice((0.0, 0.375, 1.0)) for _ in channels]
-    found = BankContest(channels, banks).waits(hwcs, rates, 300)
-    wanted = measured(hwcs, channels, banks, 300, rates)
+    ends = [rng.choice((50.5, 120.0, inf)) for _ in channels]
+    found = BankContest(channels, banks).waits(hwcs, rates, ends, 300)
+    wanted = measured(hwcs, channels, banks, 300, rates, ends)
     assert found.accesses.sum() > 0
     for name in ("accesses", "words", "single"):
         assert getattr(found, name) == pytest.approx(getattr(wanted, name), abs=1e-9)
