@@ -4,12 +4,13 @@ An HWC asks for its words when its operations are far enough, and these wait for
 played at the banks (`hwgen.model.cluster.bank_waits`) with what the timing model of the HWC says that it asks for;
 the timing model is played with what each access has then waited; and so on in turns, until both agree. What is beyond
 the first cycles that are played is as slow as the last ones of them. The DMA begins with a tile, and rests when all
-is moved that it moves beside it. So short tiles are played; of long ones the mean of plays with it and without it
-counts.
+is moved that it moves beside it. So a short tile of one HWC is played, whose ports may follow those of the DMA from
+bank to bank; of long ones, and where HWCs meet each other, the mean of plays with the DMA and without it counts.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -89,8 +90,9 @@ def with_waits(
     for turn in range(ROUNDS):
         groups: dict[tuple[int, int, int], list[Work]] = {}
         before, found = found, []
-        for kind, (loads, stores) in zip(tiles.kinds, shares, strict=True):
-            group = kind, round(loads * LEVELS), round(stores * LEVELS)
+        for kind, works, (loads, stores) in zip(tiles.kinds, before, shares, strict=True):
+            levels = LEVELS * plays[kind].scale(works)
+            group = kind, round(loads * levels), round(stores * levels)
             if group not in groups:
                 groups[group] = plays[kind].works(group[1] / LEVELS, group[2] / LEVELS)
             found.append(groups[group])
@@ -190,13 +192,19 @@ class _Played:
         self._alone, self._in_time = [work(part) for part in wave.parts], self._begun([IN_TIME] * len(wave.parts))
         self._parts = wave.tiles.slices[wave.tile]
         self._works = [work(part) for part in self._parts]
-        self._whole = len(self._parts) == len(wave.parts) and max(self._alone) <= PLAYED
+        self._whole = len(self._parts) == 1 and self._alone[0] <= PLAYED
         self._found: dict[tuple[bool, bool], tuple[list[float], NDArray[np.float64]]] = {}
 
+    def scale(self, works: Sequence[Work]) -> float:
+        """By what a part of the time that slices take is multiplied for `works`."""
+        return works[0].cycles / self._alone[0] if self._whole else 1.0
+
     def works(self, loads: float, stores: float) -> list[Work]:
-        """What slices take where the DMA loads and stores for these parts of their time, from its beginning on."""
+        """What slices take where the DMA loads and stores for these parts of their time, from its beginning on; where
+        the whole of it is played, of the time that they take alone.
+        """
         if self._whole:
-            takes, delay = self._settled((loads, stores))
+            takes, delay = self._settled((loads * self._alone[0], stores * self._alone[0]))
             return [Work(one, Late(*delay.tolist())) for one in takes]
         both = min(loads, stores)
         shares = {
@@ -205,16 +213,19 @@ class _Played:
             (False, True): stores - both,
             (True, True): both,
         }
-        plays = [(share, *self._takes(*channels)) for channels, share in shares.items() if share > 0]
-        moves = np.array([loads, loads, stores])
-        late = sum(share * one for share, _, one in plays) / np.where(moves > 0, moves, 1)
-        speeds = [sum(share / takes[place] for share, takes, _ in plays) for place in range(len(self._parts))]
+        plays = [(share, *self._takes(*channels), channels) for channels, share in shares.items() if share > 0]
+        speeds = [sum(share / takes[place] for share, takes, _, _ in plays) for place in range(len(self._parts))]
+        # As many lines wait so long as are moved in each play.
+        rates = np.array([self._rates[0], *self._rates])
+        lines = [share * rates * (did[0], *did) / (1 + rates * one) for share, _, one, did in plays]
+        waited = sum(number * one for number, (_, _, one, _) in zip(lines, plays, strict=True))
+        late = waited / np.maximum(sum(lines), 1e-9)
         return [Work(1 / speed, Late(*late.tolist())) for speed in speeds]
 
     def _takes(self, loads: bool, stores: bool) -> tuple[list[float], NDArray[np.float64]]:
         """What the slices of the tile take, and what a line of the DMA waits as `Late` has them."""
         if (loads, stores) not in self._found:
-            takes, late = self._settled((float(loads), float(stores)))
+            takes, late = self._settled((inf if loads else 0.0, inf if stores else 0.0))
             slower = [one / alone for one, alone in zip(takes, self._alone, strict=True)]
             by_hwc = {part.hwc: one for part, one in zip(self._wave.parts, slower, strict=True)}
             # Later slices of an HWC are as slow as its first one.
@@ -222,14 +233,13 @@ class _Played:
             self._found[loads, stores] = takes, late
         return self._found[loads, stores]
 
-    def _settled(self, shares: tuple[float, float]) -> tuple[list[float], NDArray[np.float64]]:
+    def _settled(self, ends: tuple[float, float]) -> tuple[list[float], NDArray[np.float64]]:
         """What the slices of the wave take with what they wait where they take so long, and what the DMA waits.
 
-        ``shares`` : parts of this time, from its beginning on, in which the DMA loads and stores.
+        ``ends`` : cycles until which the DMA loads and stores.
         """
         waits, begun, takes = [IN_TIME] * len(self._alone), self._in_time, [float(one) for one in self._alone]
-        for _ in range(TURNS):
-            ends = [share * max(takes) for share in shares]
+        for turn in range(TURNS):
             found = self._contest.waits(self._wave.streams(begun), self._rates, ends, int(min(PLAYED, max(takes))))
             late = np.array([found.words[0], found.single[0], found.words[1]])
             if not found.accesses.any():
@@ -242,7 +252,7 @@ class _Played:
                 one.lasts(in_time, alone)
                 for one, in_time, alone in zip(begun, self._in_time, self._alone, strict=True)
             ]
-            if abs(sum(takes) - before) <= ENOUGH * before:
+            if turn and abs(sum(takes) - before) <= ENOUGH * before:  # half of the waits may cost nothing, all much
                 break
         return takes, late
 

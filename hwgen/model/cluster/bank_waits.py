@@ -69,7 +69,7 @@ class Waits(NamedTuple):
     -------
     accesses : [HWC, operand] an access to I, W and O.
     each : [HWC, operand] those of each access that is played, in order, in whole cycles.
-    words, single : [channel] a line of the DMA, of words and of single bytes.
+    words, single : [channel] a line of the DMA, of words and of single bytes: at the port that waits longest.
     """
 
     accesses: NDArray[np.float64]
@@ -122,7 +122,8 @@ class BankContest:
         means = waited.sum(axis=1) / np.maximum(done, 1)
         each = [one[:number] for one, number in zip(waited, done.tolist(), strict=True)]
         by_hwc = [each[first : first + 3] for first in range(0, len(each), 3)]
-        return Waits(means.reshape(-1, 3), by_hwc, late[:, 0], late[:, 1])
+        slowest = late.max(axis=1)
+        return Waits(means.reshape(-1, 3), by_hwc, slowest[:, 0], slowest[:, 1])
 
 
 ACCESSES, SIZE = range(2)
@@ -130,15 +131,6 @@ ACCESSES, SIZE = range(2)
 
 
 # --- the DMA ---
-
-
-@inner_borrowing
-def _banks_of(line):  # type: ignore[no-untyped-def]
-    """How many banks a line takes."""
-    number = 0
-    for place in range(len(line)):
-        number += line[place] >= 0 and not _among(line[:place], line[place])
-    return number
 
 
 @inner_borrowing
@@ -191,7 +183,7 @@ def _go(single, lengths, gone, asked, steady, last, taken, late):  # type: ignor
                 last[bank] = port
                 gone[channel, place] += 1
             elif (taken[bank] or steady[bank] // together != channel) and not _among(asked[channel, :place], bank):
-                late[channel, single[channel, line]] += 1
+                late[channel, place, single[channel, line]] += 1
 
 
 # --- all ports ---
@@ -221,7 +213,7 @@ def _played(table, times, facts, banks, lines, lengths, single, rates, ends, mos
     # Of channels: lines that their ports have been given; of ports: lines that they are done with, what they ask for.
     given, due = np.zeros(channels, np.int64), np.zeros(channels)
     gone, asked = np.zeros((channels, together), np.int64), np.empty((channels, together), np.int64)
-    late, moved = np.zeros((channels, 2)), np.zeros((channels, 2))
+    late, moved = np.zeros((channels, together, 2)), np.zeros((channels, 1, 2))
     for cycle in range(most):
         chosen[:], taken[:], steady[:] = -1, False, -1
         for channel in range(channels):
@@ -230,7 +222,7 @@ def _played(table, times, facts, banks, lines, lengths, single, rates, ends, mos
             if due[channel] >= 1 and given[channel] - gone[channel].min() < KEPT_LINES:
                 due[channel] -= 1
                 line = given[channel] % lengths[channel]
-                moved[channel, single[channel, line]] += _banks_of(lines[channel, line])
+                moved[channel, 0, single[channel, line]] += 1
                 given[channel] += 1
         _ask(lines, lengths, given, gone, asked, steady, last_steady)
         for port in range(ports):

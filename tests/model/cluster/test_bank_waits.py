@@ -56,7 +56,7 @@ def measured(
     each = [[0] * (1 + len(one.times)) for one in streams]
     gone = [[0] * together for _ in channels]
     given, due = [0] * len(channels), [0.0] * len(channels)
-    late, asked_banks = np.zeros((len(channels), 2)), np.zeros((len(channels), 2))
+    late, lines = np.zeros((len(channels), together, 2)), np.zeros((len(channels), 1, 2))
 
     def asks(cycle: int, free: list[int]) -> dict[int, int]:
         """The bank of each master that asks."""
@@ -69,8 +69,7 @@ def measured(
             due[channel] += rates[channel] * (cycle < ends[channel])
             if due[channel] >= 1 and given[channel] - min(gone[channel]) < 2:
                 due[channel] -= 1
-                line = one.words[given[channel] % len(one.words)]
-                asked_banks[channel, int(one.single[0])] += len({word % banks for word in line if word >= 0})
+                lines[channel, 0, int(one.single[0])] += 1
                 given[channel] += 1
             for place in range(together):
                 while gone[channel][place] < given[channel]:
@@ -91,10 +90,12 @@ def measured(
             ctx.set(dut.ports.wen, (1 << masters) - 1)
             grants = ctx.get(dut.ports.gnt)
             for channel, one in enumerate(channels):
-                mine = range(first_of_dma + channel * together, first_of_dma + (channel + 1) * together)
-                wants = {wanted[number] for number in mine if number in wanted}
-                has = {wanted[number] for number in mine if number in wanted and grants >> number & 1}
-                late[channel, int(one.single[0])] += len(wants - has)
+                first = first_of_dma + channel * together
+                mine = [number for number in range(first, first + together) if number in wanted]
+                has = {wanted[number] for number in mine if grants >> number & 1}
+                for place, number in enumerate(mine):
+                    earlier = {wanted[other] for other in mine[:place]}
+                    late[channel, number - first, int(one.single[0])] += not {wanted[number]} & (has | earlier)
             for number in wanted:
                 granted = grants >> number & 1
                 if number >= first_of_dma:
@@ -112,7 +113,7 @@ def measured(
     per_access = [
         (sum(one) if sum(one) > BY_CHANCE else 0) / max(1, number) for one, number in zip(each, done, strict=True)
     ]
-    per_line = late / np.maximum(1, asked_banks)
+    per_line = (late / np.maximum(1, lines)).max(axis=1)
     by_hwc = [known[first : first + 3] for first in range(0, len(known), 3)]
     return Waits(np.array(per_access).reshape(-1, 3), by_hwc, per_line[:, 0], per_line[:, 1])
 
