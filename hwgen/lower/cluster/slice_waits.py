@@ -196,7 +196,7 @@ class _Played:
         self._found: dict[tuple[bool, bool], tuple[list[float], NDArray[np.float64]]] = {}
 
     def scale(self, works: Sequence[Work]) -> float:
-        """By what a part of the time that slices take is multiplied for `works`."""
+        """The factor of a part of the time that slices take, for `works`."""
         return works[0].cycles / self._alone[0] if self._whole else 1.0
 
     def works(self, loads: float, stores: float) -> list[Work]:
