@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from hwgen.api.names import InputError
 from hwgen.api.progress import listening
 from hwgen.cli.console import Listening, show_wide
 from hwgen.cli.heartbeat import telling
@@ -120,6 +121,27 @@ class Commands(TyperGroup):
         return super().list_commands(ctx)
 
 
+class _Called(TyperCommand):
+    """A command that refuses an option which is given twice and takes one value: else the last one would win."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args([*args])
+        for option in () if ctx.resilient_parsing else self.params:
+            if _takes_one_value(option) and (times := given.count(option)) > 1:
+                raise InputError(f"{max(option.opts, key=len)}: {_once(option.metavar or '')}, got it {times} times")
+        return super().parse_args(ctx, args)
+
+
+def _takes_one_value(option: Any) -> bool:
+    """Whether it is an option with a value, and no list of them."""
+    return option.param_type_name == "option" and not (option.is_flag or option.multiple or option.count)
+
+
+def _once(metavar: str) -> str:
+    """What was expected of an option that was given more than once."""
+    return f"expected once, with commas between values, {metavar}" if "," in metavar else "expected once"
+
+
 class _Uncalled(TyperCommand):
     """A command in place of the one that it becomes when its arguments are read."""
 
@@ -160,7 +182,7 @@ def _unwrapped(text: str) -> str:
 def _called(entry: Entry) -> TyperCommand:
     """The command with its options."""
     program = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    program.command(entry.name)(callback_of(entry))
+    program.command(entry.name, cls=_Called)(callback_of(entry))
     command = typer.main.get_command(program)
     assert isinstance(command, TyperCommand)
     return command

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 import hwgen.ir.builtin as builtin
+from hwgen.cli.program.registry import COMMANDS, callback_of
 from tests.cli.command_line import Run, refused
 from tests.readers.integers.models import Draft, small
 
@@ -28,6 +30,28 @@ def test_the_nearest_name(run: Run) -> None:
     )
     refused(run("cosim", "lenet", "--hardware", "m4c4_1kb"), "(did you mean m4c4_1KiB?)")
     assert "did you mean" not in run("layers", "zzz").err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_option_that_takes_one_value_is_given_once(run: Run, command: str) -> None:
+    program = typer.Typer(add_completion=False)
+    program.command(command)(callback_of(COMMANDS[command]))
+    options = [one for one in typer.main.get_command(program).params if one.param_type_name == "option"]
+    assert {option.name for option in options} >= {"wide", "quiet"}
+    for option in options:
+        if option.is_flag or option.multiple:  # type: ignore[attr-defined]
+            continue
+        long, short = max(option.opts, key=len), min(option.opts, key=len)
+        given = run(command, "--help", long, 1, f"{long}=2", short, 3)  # what is not refused starts no work
+        refused(given, f"hwgen: {long}: expected once", "got it 3 times")
+
+
+def test_several_values_of_an_option(run: Run) -> None:
+    """Flags may be repeated, and so may options that take a list; a list in one value is named."""
+    twice = run("schedule", "lenet:C5", "--buffer", 256, "--buffers", 512)
+    refused(twice, "--buffer: expected once, with commas between values, SIZE[,SIZE...], got it 2 times")
+    assert run("layers", "lenet", "-q", "-q", "--json", "--json").status == 0
+    refused(run("network", "none.onnx", "--input", "a.png", "--input", "b.png"), "none.onnx: cannot be read")
 
 
 @pytest.mark.parametrize("key", ["in_channels", "input_chanels"])
