@@ -8,7 +8,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
-__all__ = ["Listener", "Progress", "Step", "listening", "note", "progress", "remark", "steps"]
+__all__ = ["GOES_ON", "Listener", "Progress", "Step", "listening", "note", "progress", "remark", "steps"]
+
+GOES_ON = "the same command goes on from there"
+"""The end of a line that says what is kept of work that was interrupted."""
 
 Step = Callable[..., None]
 """Called at each step, with the part of it that is done if it is not a whole one."""

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from rich.console import Console
 
-__all__ = ["Stage", "is_quiet", "now", "stage", "telling"]
+__all__ = ["Stage", "interrupted_at", "is_quiet", "now", "stage", "telling"]
 
 SECONDS = 10.0
 """Seconds from one line to the next."""
@@ -35,6 +35,7 @@ class _Doing:
     note: str = ""
     stages: list[Stage] = field(default_factory=list)
     quiet: bool = False
+    interrupted_at: str = ""
 
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.note, *map(str, self.stages)))) or "working"
@@ -46,6 +47,11 @@ _doing = _Doing()
 def now(note: str) -> None:
     """The work is at what the note says, until the next one."""
     _doing.note = note
+
+
+def interrupted_at() -> str:
+    """What the work was at when Ctrl-C came: the last stages that were open, or the last note."""
+    return _doing.interrupted_at or str(_doing)
 
 
 def is_quiet() -> bool:
@@ -60,6 +66,9 @@ def stage(what: str, total: float) -> Iterator[Stage]:
     _doing.stages.append(one)
     try:
         yield one
+    except KeyboardInterrupt:
+        _doing.interrupted_at = _doing.interrupted_at or "; ".join(map(str, _doing.stages))
+        raise
     finally:
         _doing.stages.remove(one)
 
@@ -69,7 +78,7 @@ def telling(*, quiet: bool) -> Iterator[None]:
     """Within it a line every ten seconds says what the work is at: none on a terminal, which has bars; if ``quiet``
     neither lines nor bars."""
     now("")
-    _doing.quiet = quiet
+    _doing.quiet, _doing.interrupted_at = quiet, ""
     if quiet or sys.stderr is None or Console(stderr=True).is_terminal:
         yield
         return

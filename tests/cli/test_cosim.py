@@ -69,6 +69,17 @@ def result(schedule: Schedule, measured: Counts | None = None, **changes: Any) -
     return dataclasses.replace(plain, **changes)
 
 
+def test_an_interrupt_says_what_is_kept(run: Run, schedule_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(schedules: Any, *_: Any, progress: Any, **__: Any) -> list[LayerResult]:
+        progress(result(schedules[0]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hwgen.api.cosimulation, "cosimulate", interrupted)
+    answer = run("cosim", schedule_file, "--quiet")
+    kept = "simulators that were built are kept in the cache; the same command goes on from there"
+    assert (answer.status, answer.out, answer.err) == (130, "", f"hwgen: interrupted: cosimulating, 1 of 1; {kept}\n")
+
+
 def test_a_run_in_the_simulator(run: Run, schedule_file: Path, tmp_path: Path) -> None:
     dump, output = tmp_path / "dump", tmp_path / "out" / "results.json"
     answer = run("cosim", schedule_file, "--json", "--dump", dump, "-o", output, "--seed", 3)

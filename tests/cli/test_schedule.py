@@ -84,7 +84,10 @@ def test_an_interrupt_loses_no_finished_layer(run: Run, tmp_path: Path, monkeypa
         return search(layer, [512])
 
     monkeypatch.setattr(hwgen.search.core.batch, "search", interrupted)
-    assert run(*command) == (130, "", "")
+    answer = run(*command)
+    assert (answer.status, answer.out) == (130, "")
+    at = "searching, 1 of 3; with -o layers that are finished are kept there; the same command goes on from there"
+    assert answer.err == f"hwgen: interrupted: {at}\n"
     assert not list(tmp_path.glob("*.yaml"))
     answer = run(*command)
     assert {entry["layer"]: entry["counts"] for entry in answer.json["schedules"]} == plain

@@ -48,6 +48,8 @@ PART_OF_PLANS = 0.5
 """The part of the time that is for plans, while something may still be drafted."""
 RUNS = 0.5
 """The part of the time that is kept for a run, at most: what takes longer is not waited for."""
+INTERRUPTED = "interrupted"
+"""How `stopped` begins after Ctrl-C."""
 CHOSEN, FRONT, KEPT, DOCUMENT, PAGE = "chosen.yaml", "front", "planned", "choice.json", "choice.html"
 """What is in the folder: the hardware, that of the front, plans that are kept, the document, the page."""
 
@@ -100,6 +102,11 @@ class Choice(Answer):
         if self.chosen is None or self.folder is None:
             return None
         return self.work.command(quote(str(self.folder / CHOSEN)), self.chosen.candidate.hardware)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was interrupted: it is the best that was found by then."""
+        return (self.stopped or "").startswith(INTERRUPTED)
 
     @property
     def alone(self) -> bool:
@@ -398,7 +405,7 @@ class ChooseRequest:
         except KeyboardInterrupt:
             if not selection.planned:
                 raise
-            return self._without_run(selection, "interrupted")
+            return self._without_run(selection, INTERRUPTED)
 
     def _without_run(self, selection: Selection, left: str) -> str:
         """What was left undone, with what it means for the best."""

@@ -120,4 +120,6 @@ def choose(
         print_json(found.document())
     else:
         print_choice(found)
+    if found.interrupted:
+        raise KeyboardInterrupt(found.effort)
     return 0 if found.best is not None and not found.shortfalls else 1

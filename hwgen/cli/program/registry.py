@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -14,9 +15,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hwgen.api.names import InputError
-from hwgen.api.progress import listening
-from hwgen.cli.console import Listening, show_wide
-from hwgen.cli.heartbeat import telling
+from hwgen.api.progress import GOES_ON, listening
+from hwgen.cli.console import Listening, printable, show_wide
+from hwgen.cli.heartbeat import interrupted_at, telling
 from hwgen.cli.program.interrupts import importing
 
 __all__ = ["COMMANDS", "Commands", "Entry", "callback_of"]
@@ -29,13 +30,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stand
 class Entry:
     """A command: what the user types, and the module that has it, which may be in a room that is not installed.
 
-    ``heading`` is the one in ``hwgen --help`` that it stands below.
+    ``heading`` is the one in ``hwgen --help`` that it stands below. ``kept`` is what is kept of it after Ctrl-C,
+    which is told then; empty: nothing is, or the command itself tells it.
     """
 
     name: str
     module: str
     heading: str
     room: str = "hwgen.cli.commands"
+    kept: str = ""
 
     @property
     def installed(self) -> bool:
@@ -71,15 +74,16 @@ class Entry:
 
 EVERYDAY, INSPECT, HARDWARE, STUDY, UPKEEP = "Every day", "Inspect", "Hardware", "Study", "Housekeeping"
 STUDIES = "hwgen.studies"
+SIMULATORS = "simulators that were built are kept in the cache"
 COMMANDS = {
     entry.name: entry
     for entry in (
-        Entry("schedule", "schedule.schedule", EVERYDAY),
+        Entry("schedule", "schedule.schedule", EVERYDAY, kept="with -o layers that are finished are kept there"),
         Entry("predict", "predict.predict", EVERYDAY),
-        Entry("cosim", "cosim", EVERYDAY),
+        Entry("cosim", "cosim", EVERYDAY, kept=SIMULATORS),
         Entry("generate", "generate.generate", EVERYDAY),
-        Entry("run", "run.run", EVERYDAY),
-        Entry("choose", "choose", EVERYDAY),
+        Entry("run", "run.run", EVERYDAY, kept=SIMULATORS),
+        Entry("choose", "choose", EVERYDAY, kept="with -o drafts and plans are kept there"),
         Entry("sweep", "sweep.command", EVERYDAY, STUDIES),
         Entry("report", "sweep.report.command", EVERYDAY, STUDIES),
         Entry("layers", "layers", INSPECT),
@@ -89,7 +93,7 @@ COMMANDS = {
         Entry("hardware", "builtin", INSPECT),
         Entry("build", "build", HARDWARE),
         Entry("synth", "synth", HARDWARE),
-        Entry("design", "design", HARDWARE),
+        Entry("design", "design", HARDWARE, kept="with -o layers that are finished are kept there"),
         Entry("calibrate", "calibrate", HARDWARE),
         Entry("pack", "pack", HARDWARE),
         Entry("depth-first", "depth_first", STUDY),
@@ -161,7 +165,13 @@ def callback_of(entry: Entry) -> Callable[..., Any]:
     def run(*arguments: Any, wide: bool, quiet: bool, **options: Any) -> Any:
         show_wide(wide)
         with telling(quiet=quiet), listening(Listening()):
-            return function(*arguments, **options)
+            try:
+                return function(*arguments, **options)
+            except KeyboardInterrupt as interrupt:
+                if entry.kept:
+                    at = printable(str(interrupt) or interrupted_at())
+                    sys.stderr.write(f"hwgen: interrupted: {at}; {entry.kept}; {GOES_ON}\n")
+                raise
 
     signature, ours = inspect.signature(function), {"wide": Wide, "quiet": Quiet}
     more = [

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hwgen.api.progress import GOES_ON
 from hwgen.ir.document import InputError
 from hwgen.studies.engine.attempt import Notes, Order, Record, Step
 from hwgen.studies.engine.farm import Farm, Place, open_farm
@@ -129,7 +130,7 @@ class Work:
     def _kept_so_far(self) -> str:
         """Write what is known; for the reader, how much that is."""
         there, rows = self._keep()
-        return f"{there} of {rows} rows are there; the same command goes on from there"
+        return f"{there} of {rows} rows are there; {GOES_ON}"
 
     def want(self, step: Step, then: Callable[[Record], None] = nothing) -> None:
         """Submit a step unless its record is kept; then do what follows from it."""

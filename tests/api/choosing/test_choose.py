@@ -446,8 +446,11 @@ def test_an_interrupted_choice_has_the_best_so_far(
 
     monkeypatch.setattr(request, "worked_out", interrupted)
     answer = run("choose", model, "--mhz", 50, "--no-confirm", "-o", tmp_path / "chosen")
-    assert answer.status == 0
-    assert re.search(r"Of 8 clusters \d drafted, 1 planned", answer.out)
+    assert answer.status == 130
+    done = re.search(r"Of 8 clusters \d drafted, 1 planned", answer.out)
+    assert done is not None
+    kept = "with -o drafts and plans are kept there; the same command goes on from there"
+    assert answer.err.splitlines()[-1] == f"hwgen: interrupted: {done[0]}; {kept}"
     assert "Left undone: interrupted" in answer.out
     assert (tmp_path / "chosen" / "chosen.yaml").exists()
 
