@@ -4,7 +4,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -106,12 +106,16 @@ def print_table(
     rows: Iterable[Sequence[object]],
     *,
     wide: Sequence[str | tuple[str, ...]] = (),
+    short: Sequence[str] = (),
 ) -> None:
     """A table on standard output: text left, numbers right with separators.
 
     On a narrow terminal headers and text are wrapped, numbers never; then columns are left out, and named: first
     those in ``wide``, the last one first, those of a tuple together, then from the right. ``--wide``, and a pipe, get
     all of them.
+
+    ``short`` : what the first column has in each row where its text would be wrapped, a number at first; the text is
+    listed below then.
     """
     values = [list(row) for row in rows]
     table = [
@@ -123,12 +127,19 @@ def print_table(
     if not console.is_terminal or _display.wide:
         console.width = max(natural, 80)
     shown = _fitting(table, console.width, wide)
+    names = table[0].cells
+    if short and _widths(shown, console.width)[0] < table[0].natural:
+        table[0] = replace(table[0], cells=[*short])
+        shown = _fitting(table, console.width, wide)
     figure = Table(title=printable(title) or None, title_justify="left", header_style="bold")
     for column, width in zip(shown, _widths(shown, console.width), strict=True):
         figure.add_column(column.name, justify="right" if column.numeric else "left", overflow="fold", width=width)
     for row in zip(*(column.cells for column in shown), strict=True):
         figure.add_row(*row)
     console.print(figure)
+    if table[0].cells is not names:
+        for number, name in zip(short, names, strict=True):
+            typer.echo(f"{number.split()[0]}: {name}")
     if left_out := [column.name.strip() for column in table if column not in shown]:
         console.print(f"Left out, the terminal being narrow: {', '.join(left_out)}. --wide shows all, --json too.")
 

@@ -54,6 +54,21 @@ def test_what_is_left_out_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         show_wide(False)
 
 
+def test_names_that_would_be_wrapped_are_listed_below(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = "4x_m16c16_i1024_o2048_w128_tcdm64_banks8_axi64_vector16_window *"
+    for width, names in ((80, ["1 *", "2"]), (140, [long, "1x_m4c4"])):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", str(width))
+        table = [[long, 81234, 46840, 1024], ["1x_m4c4", 24234, 1346840, 16]]
+        print_table("Front", ["hardware", "LUT4, estimated", "cycles", "multipliers"], table, short=["1 *", "2"])
+        text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+        assert re.findall(r"(?m)^│ (\S+(?: \*)?) +│ ", text) == names
+        assert (f"\n1: {long}\n2: 1x_m4c4\n" in text) == (width == 80)
+
+
 NARROW = {
     ("layers", "mobilenet_v2"): ["layer", "op", "input", "output", "MACs"],
     ("layers", "alexnet"): ["layer", "op", "input", "output", "kernel", "MACs"],

@@ -12,9 +12,10 @@ __all__ = ["print_choice"]
 def print_choice(found: Choice) -> None:
     """Print what no other one undercuts, the choice, and what to do with it."""
     chosen = None if found.best is None else found.best.hardware.name
+    marks = [" *" if row["hardware"] == chosen else "" for row in found.rows()]
     rows = [
         [
-            f"{row['hardware']}{' *' if row['hardware'] == chosen else ''}",
+            f"{row['hardware']}{mark}",
             rounded_rate(float(str(row["fps"]))),
             row["luts"],
             row["cycles"],
@@ -26,7 +27,7 @@ def print_choice(found: Choice) -> None:
             float(str(row["energy"])) / 1e6,
             row["bytes"],
         ]
-        for row in found.rows()
+        for row, mark in zip(found.rows(), marks, strict=True)
     ]
     moved = f"{'TCDM' if found.alone else 'DRAM'} bytes"
     columns = ["hardware", "a second", "LUT4, estimated", "cycles planned", "in the RTL", "multipliers", "DSPs",
@@ -41,6 +42,7 @@ def print_choice(found: Choice) -> None:
         columns,
         rows,
         wide=wide,
+        short=[f"{at}{mark}" for at, mark in enumerate(marks, 1)],
     )
     if any(row["measured_cycles"] is None for row in found.rows()):
         typer.echo("Images a second of what did not run in the RTL: with about what waits take beyond the plan.")
