@@ -56,12 +56,16 @@ CERTAIN = 1.25
 
 @dataclass(frozen=True)
 class Use:
-    """What a design takes of an FPGA; ``estimated``: nothing was synthesised."""
+    """What a design takes of an FPGA; ``estimated``: nothing was synthesised.
+
+    ``mhz`` : the estimated clock of its HWCs, also of what was synthesised.
+    """
 
     luts: int
     block_rams: int
     dsps: int
     estimated: bool
+    mhz: float | None = None
 
     def short(self, fpga: Fpga) -> list[str]:
         """What the FPGA has too little of, and by how much."""
@@ -115,6 +119,11 @@ class Built(Answer):
     seconds: float | None = None
 
     @property
+    def fast_enough(self) -> bool:
+        """Whether it reaches the clock that it gets: placed, else by the estimate."""
+        return _reaches(self.use, self.clock_mhz, self.wanted_mhz)
+
+    @property
     def passed(self) -> bool:
         """Whether it fits, is as fast as it was to be, and all that was simulated is as it was to be."""
         return self.limit is None and all(one.passed for one in self.runs)
@@ -135,6 +144,7 @@ class Built(Answer):
             "host": HOST,
             "dsps": self.use.dsps,
             "estimated": self.use.estimated,
+            "estimated_mhz": self.use.mhz,
             "limit": self.limit,
             "network": self.network,
             "board": self.board,
@@ -228,7 +238,8 @@ class BuildRequest:
         placed: Bitstream | None = None
         if not self.simulate and not _hopeless(use, board.fpga):
             placed = _placed(files, board, clock, self.output)
-            use = Use(placed.area.lut4_equivalents, placed.area.block_rams, placed.area.dsps, estimated=False)
+            area = placed.area
+            use = Use(area.lut4_equivalents, area.block_rams, area.dsps, estimated=False, mhz=use.mhz)
         limit, fits = _limit(self.board, use, board.fpga, clock, placed)
         if placed is not None and placed.content is not None and limit is None:
             files |= {BITSTREAM: placed.content, "nextpnr.log": placed.log}
@@ -415,7 +426,8 @@ def _answers(graph: Graph, plan: ClusterPlan, name: str) -> bool:
 
 def _estimate(parameters: BoardParameters) -> Use:
     area = estimated_cluster(parameters.cluster)
-    return Use(area.lut4 + AROUND_LUTS, area.block_rams + parameters.memory_rams, area.dsps, estimated=True)
+    rams = area.block_rams + parameters.memory_rams
+    return Use(area.lut4 + AROUND_LUTS, rams, area.dsps, estimated=True, mhz=area.mhz)
 
 
 def _hopeless(use: Use, fpga: Fpga) -> bool:
@@ -423,16 +435,22 @@ def _hopeless(use: Use, fpga: Fpga) -> bool:
     return use.block_rams > fpga.brams or use.luts > CERTAIN * fpga.luts
 
 
+def _reaches(use: Use, placed_mhz: float | None, wanted_mhz: float) -> bool:
+    """Whether the clock is reached, as far as that is known."""
+    reached = placed_mhz or use.mhz
+    return reached is None or reached >= wanted_mhz
+
+
 def _limit(name: str, use: Use, fpga: Fpga, clock: BoardClock, placed: Bitstream | None) -> tuple[str | None, bool]:
     """Why there is no bitstream that can be used, and whether the design fits."""
     short = use.short(fpga)
     if short:
         return f"{name} is too small: it takes {'; '.join(short)}", False
-    if placed is None:
+    mhz = None if placed is None else placed.clock_mhz
+    if _reaches(use, mhz, clock.mhz):
         return None, True
-    if placed.clock_mhz is not None and placed.clock_mhz < clock.mhz:
-        return f"{name}: the design reaches {placed.clock_mhz:.1f} MHz, {clock.mhz:g} MHz are wanted (--mhz)", True
-    return None, True
+    reached = f"about {use.mhz:.1f} MHz by the estimate" if mhz is None else f"{mhz:.1f} MHz"
+    return f"{name}: the design fits, but reaches {reached}, {clock.mhz:g} MHz are wanted (--mhz)", True
 
 
 def _placed(files: Mapping[str, str | bytes], board: Board, clock: BoardClock, folder: Path) -> Bitstream:

@@ -384,7 +384,7 @@ def test_a_clock_that_is_not_reached_leaves_no_bitstream(
     assert answer.status == (0 if built else 1)
     assert (found["fits"], found["luts"], found["estimated"]) == (True, 30_000, False)
     assert (found["clock_mhz"], found["wanted_mhz"]) == (reached, 40)
-    why = "ulx3s_85f: the design reaches 39.9 MHz, 40 MHz are wanted (--mhz)"
+    why = "ulx3s_85f: the design fits, but reaches 39.9 MHz, 40 MHz are wanted (--mhz)"
     assert (found["bitstream"], found["limit"]) == (("board.bit", None) if built else (None, why))
     assert (tmp_path / "out" / "board.bit").exists() == built
     ((verilog, pads, mhz),) = asked
@@ -394,6 +394,23 @@ def test_a_clock_that_is_not_reached_leaves_no_bitstream(
     assert 'LOCATE COMP "rx" SITE "M1";' in pads
     text = run(*command, "--mhz", "40")
     assert ("Next: load it" if built else f"NOT as asked: {why}") in text.out
+
+
+@pytest.mark.parametrize(("asked", "reached"), [(25, True), (200, False)])
+def test_a_clock_above_the_estimated_one_is_said_where_nothing_is_placed(
+    asked: int, reached: bool, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "simulate_board", lambda *_, **__: [])
+    save_hardware(hwgen.hardware(HARDWARE), tmp_path / "tiny.yaml")
+    command = ["build", small(tmp_path / "small.onnx"), "--hardware", tmp_path / "tiny.yaml", "-o", tmp_path / "out"]
+    answer = run(*command, "--simulate", "--mhz", asked, "--json")
+    found = answer.json
+    assert (answer.status, found["fits"], found["clock_mhz"]) == (0 if reached else 1, True, None)
+    about = f"reaches about {found['estimated_mhz']:.1f} MHz by the estimate, 200 MHz are wanted (--mhz)"
+    assert found["limit"] == (None if reached else f"ulx3s_85f: the design fits, but {about}")
+    assert undocumented("build", found) == []
+    text = run(*command, "--simulate", "--mhz", asked)
+    assert ("NOT as asked" in text.out, "Next: the same without" in text.out) == (not reached, reached)
 
 
 def test_what_is_short() -> None:

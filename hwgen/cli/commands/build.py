@@ -65,7 +65,7 @@ def build(
 
     The cluster gets a memory of block RAMs that stands as its DRAM, and a serial line to the host. run.py in the
     folder loads weights and programs, gives the inputs, and compares the outputs with the integer reference. Where
-    the FPGA has no room, what is short is said, and the exit status is 1.
+    the FPGA has no room, or the design does not reach the clock, that is said, and the exit status is 1.
     """
     found = BuildRequest(
         model=model, output=output, board=board, hardware=hardware, given=given, mean=mean, std=std, seed=seed,

@@ -12,6 +12,7 @@ __all__ = ["print_built"]
 def print_built(found: Built) -> None:
     """Print what the design takes, what was simulated, and what to do with it."""
     use, about = found.use, ", estimated" if found.use.estimated else ""
+    reached = None if (mhz := found.clock_mhz or use.mhz) is None else round(mhz, 1)
     shown: dict[str, object] = {
         "hardware": found.hardware,
         f"LUT4{about}": use.luts,
@@ -19,12 +20,13 @@ def print_built(found: Built) -> None:
         "of these the memory": found.memory_rams,
         f"multipliers{about}": use.dsps,
         "memory bytes": found.memory_bytes,
-        **({} if found.clock_mhz is None else {"MHz reached": round(found.clock_mhz, 1)}),
-        "MHz": found.wanted_mhz,
+        **({} if reached is None else {f"MHz{', estimated' if found.clock_mhz is None else ' reached'}": reached}),
+        "MHz wanted": found.wanted_mhz,
         "cycles predicted": found.cycles,
         "fits": found.fits,
+        "fast enough": found.fast_enough,
     }
-    wide = ["memory bytes", f"multipliers{about}", "of these the memory"]
+    wide = ["cycles predicted", "memory bytes", f"multipliers{about}", "of these the memory"]
     print_table(f"{found.network} on {found.board}", [*shown], [[*shown.values()]], wide=wide)
     if found.runs:
         print_table(
