@@ -26,6 +26,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.area.assumed import cluster_of, hwc_of
+from hwgen.model.area.estimate import EstimatedArea, estimated_cluster, estimated_hwc
 from hwgen.synthesis.blocks import Block, cluster_blocks, hwc_blocks, pipeline_blocks
 from hwgen.synthesis.cells import Area
 from hwgen.synthesis.ecp5 import Device, Synthesis, synthesise_hwc, synthesise_pipeline
@@ -86,6 +87,15 @@ class Design:
         return None if self.whole is None else self.whole.clock_mhz
 
     @property
+    def estimated(self) -> EstimatedArea | None:
+        """What it was estimated to take on an ECP5, without synthesis; None of pipelines, and with ``silicon``."""
+        if self.silicon is not None or isinstance(self.parameters, PipelineParameters):
+            return None
+        if isinstance(self.parameters, ClusterParameters):
+            return estimated_cluster(self.parameters)
+        return estimated_hwc(self.parameters)
+
+    @property
     def gates(self) -> int:
         """NAND gates of two inputs of its logic, for no technology; 0 with ``silicon``, which has cells."""
         if self.whole is not None:
@@ -98,12 +108,16 @@ class Design:
             return {"of": list(self.names), **self.silicon.document(), "tools": dict(self.silicon.tools)}
         if self.whole is None:
             blocks = {name: {**asdict(one.area), "gates": asdict(one.gates)} for name, one in self.blocks.items()}
-            return {"of": list(self.names), "blocks": blocks}
+            return {"of": list(self.names), "blocks": blocks, **self._estimates()}
         if isinstance(self.parameters, PipelineParameters):
             return {"stacks": list(self.names), **self.whole.as_data()}
         assert isinstance(self.parameters, HwcParameters)
         named = {"layers": [], "of": list(self.names)} if self.alone else {"layers": list(self.names)}
-        return {**named, "loops": list(self.parameters.loops), **self.whole.as_data()}
+        return {**named, "loops": list(self.parameters.loops), **self.whole.as_data(), **self._estimates()}
+
+    def _estimates(self) -> dict[str, Any]:
+        """Estimates, as the document has them; nothing where there are none."""
+        return {} if self.estimated is None else {"estimated": self.estimated.to_dict()}
 
 
 @dataclass(frozen=True, repr=False, eq=False)

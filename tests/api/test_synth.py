@@ -10,6 +10,7 @@ import hwgen
 import hwgen.api.synthesis
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
+from hwgen.model.area.estimate import estimated_area
 from hwgen.synthesis.blocks import Block
 from hwgen.synthesis.cells import Area, Gates
 from hwgen.synthesis.ecp5 import CriticalPath, Device, Synthesis
@@ -116,9 +117,27 @@ def test_of_a_cluster_one_hwc_or_all_blocks(asked: list[Any]) -> None:
                                                                                   ("(top)", 30, 9)]  # fmt: skip
     assert repr(found) == "<Synthesis of 1 design: 100 LUT4, 0 DSPs, 0 block RAMs, nothing placed>"
     (data,) = found.to_dict()["hardware"]
-    assert data == {"of": ["cluster_64_vector"], "blocks": {
+    assert data == {"of": ["cluster_64_vector"], "estimated": estimated_area(machine).to_dict(), "blocks": {
         name: {**asdict(block.area), "gates": asdict(block.gates)} for name, block in found.blocks.items()
     }}  # fmt: skip
+
+
+def test_estimates_are_beside_what_was_synthesised(asked: list[Any], run: Run) -> None:
+    guess = estimated_area(hwgen.hardware("m4c4_1KiB"))
+    answer = run("synth", "m4c4_1KiB")
+    assert len(asked) == 1
+    lines = {tuple(line.strip("│ ").split("│")[0].split()): line for line in answer.out.splitlines()}
+    for what, expected, found in (
+        ("LUT4 equivalents", guess.lut4, 1648), ("FF", guess.flip_flops, 0), ("DSP 18x18", guess.dsps, 16),
+        ("block RAM", guess.block_rams, 0), ("MHz", round(guess.mhz or 0, 1), 86.0),
+    ):  # fmt: skip
+        cells = [cell.strip() for cell in lines[tuple(what.split())].strip("│").split("│")]
+        off = f"{100 * (expected / found - 1):+.1f} %" if found else ""
+        assert cells == [what, f"{expected:,}", f"{found:,}", off]
+    (one,) = run("synth", "m4c4_1KiB", "--json").json["hardware"]
+    assert one["estimated"] == guess.to_dict()
+    assert undocumented("synth", {"hardware": [one]}) == []
+    assert run("synth", "m4c4_1KiB", "--blocks").out.count("MHz") == 0
 
 
 def test_it_is_told_at_which_tool_it_is(asked: list[Any]) -> None:

@@ -29,6 +29,7 @@ def print_synthesised(found: Synthesised) -> None:
             _print_blocks(design)
         else:
             _print_whole(_title(design), design.whole)
+        _print_estimates(design)
     if found.works and not any(one.blocks for one in found.designs):
         tell_set(found.works)
 
@@ -93,6 +94,26 @@ def _print_whole(what: str, found: Synthesis) -> None:
         f"for no technology: {gates.nand2:,} NAND2 of logic, {gates.flip_flops:,} flip-flops among it; apart from it "
         f"buffers of {gates.buffer_bits:,} bits and queues of {gates.queue_bits:,}"
     )
+
+
+def _print_estimates(design: Design) -> None:
+    """Print what the design was estimated to take beside what it takes, where the estimate covers it."""
+    guess, area, mhz = design.estimated, design.area, design.clock_mhz
+    if guess is None:
+        return
+    pairs: list[tuple[str, float | None, float | None]] = [
+        ("LUT4 equivalents", guess.lut4, area.lut4_equivalents),
+        ("FF", guess.flip_flops, area.ffs),
+        ("DSP 18x18", guess.dsps, area.dsps),
+        ("block RAM", guess.block_rams, area.block_rams),
+        ("MHz", guess.mhz and round(guess.mhz, 1), mhz and round(mhz, 1)),
+    ]
+    rows = [
+        [what, f"{expected:,}", f"{found:,}", f"{100 * (expected / found - 1):+.1f} %" if found else ""]
+        for what, expected, found in pairs
+        if expected is not None and found is not None
+    ]
+    print_table("Estimates beside it", ["", "estimated", "synthesised", "off"], rows)
 
 
 def _print_silicon(what: str, found: Silicon) -> None:
