@@ -70,7 +70,7 @@ def measure(path: Path) -> bool:
     (macs, moved), whole = graph.share(place.here), beside.whole
     met = macs >= SHARE and beside.holds and (path.stem != "light_squeezenet" or seconds <= SECONDS)
     end = max(one.largest for one in beside.differences.values())
-    hosts = {node.label for node in place.host(graph) if not isinstance(node, View)}
+    hosts = {node.label for node in place.host(graph)}
     print(
         f"  {path.stem}: {graph.work().macs / 1e6:,.0f} M MACs, hardware {macs:.2%} of them, {moved:.1%} of bytes; "
         f"{whole.equal:.4%} of {whole.elements:,} elements equal, largest difference {whole.largest}, {whole.ties:,} "

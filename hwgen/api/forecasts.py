@@ -17,7 +17,6 @@ from hwgen.api.sharing import sharing_of
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network.graph import Graph
-from hwgen.ir.network.kinds import View
 from hwgen.lower.network.cluster_plan import ClusterPlan
 from hwgen.lower.network.forecast import NodeForecast, forecast_of_layers
 from hwgen.lower.network.layers import nothing_runs, weighted
@@ -190,7 +189,7 @@ class ForecastRequest:
         if not plan.layers:
             raise InputError(f"{self.model}: {nothing_runs(graph, machine.name, plan.refused)}")
         place = placement(graph, plan, machine)
-        nodes = [node for node in place.host(graph) if not isinstance(node, View)]
+        nodes = place.host(graph)
         if isinstance(plan, ClusterPlan):
             system = NetworkSystem(plan, clusters)
             each = [system.forecast(number) for number in range(len(plan.stretches))]

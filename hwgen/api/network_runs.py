@@ -50,7 +50,7 @@ class NetworkRun(Checked):
 
     @property
     def host(self) -> list[str]:
-        """Names of the nodes that the hardware did not run."""
+        """Names of the nodes that the host ran."""
         return [node.name for node in self.place.host(self.graph)]
 
     @property

@@ -53,7 +53,7 @@ class QuantisedNetwork(Answer):
         """One row a node."""
         return [
             {"node": node.name, "kind": node.label, "macs": node.macs,
-             "runs_on": "hardware" if node.name in self.place.here else "host"}
+             "runs_on": self.place.runs_on(node)}
             for node in self.graph.nodes
         ]  # fmt: skip
 
@@ -136,6 +136,6 @@ def _as_data(graph: Graph, node: Node, place: Placement) -> dict[str, Any]:
         "shape": list(node.shape),
         "macs": node.macs,
         "bytes": graph.bytes_of(node),
-        "runs_on": "hardware" if node.name in place.here else "host",
+        "runs_on": place.runs_on(node),
         "reason": place.reasons.get(node.name),
     }

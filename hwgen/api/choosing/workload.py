@@ -28,7 +28,6 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
-from hwgen.ir.network.kinds import View
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
 from hwgen.lower.network.bound import NetworkBound
@@ -154,7 +153,7 @@ class QuantisedModel(ChosenFor):
         except InputError as error:
             return str(error)
         place = placement(graph, plan, hardware)
-        host = [node for node in place.host(graph) if not isinstance(node, View)]
+        host = place.host(graph)
         missing = self._missing(one, place.here, plan.refused)
         if missing is not None:
             return missing

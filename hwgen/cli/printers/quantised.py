@@ -8,8 +8,10 @@ from hwgen.api.quantised import QuantisedNetwork
 from hwgen.api.runtime import judgement
 from hwgen.cli.console import print_table, printable
 from hwgen.golden.quantised.comparison import Beside
+from hwgen.ir.network.graph import Graph
+from hwgen.lower.network.placement import Placement
 
-__all__ = ["print_beside", "print_quantised"]
+__all__ = ["print_beside", "print_host", "print_quantised"]
 
 
 def print_quantised(found: QuantisedNetwork) -> None:
@@ -24,24 +26,31 @@ def print_quantised(found: QuantisedNetwork) -> None:
             node.macs,
             graph.bytes_of(node),
             _percent(node.macs, whole.macs),
-            "hardware" if node.name in place.here else "host",
+            place.runs_on(node) or "",
+            ", ".join(node.covers),
         ]
         for node in graph.nodes
     ]
-    rows.append([f"{len(graph.nodes)} nodes", "", "", whole.macs, whole.bytes, "", ""])
-    columns = ["node", "kind", "output", "MACs", "bytes", "of all MACs", "runs on"]
-    print_table(graph.name, columns, rows, wide=["of all MACs", "output"])
+    rows.append([f"{len(graph.nodes)} nodes", "", "", whole.macs, whole.bytes, "", "", ""])
+    columns = ["node", "kind", "output", "MACs", "bytes", "of all MACs", "runs on", "in the model"]
+    print_table(graph.name, columns, rows, wide=["in the model", "of all MACs", "output"])
     macs, moved = graph.share(place.here)
     typer.echo(
         f"hardware can run {macs:.2%} of all MACs and {moved:.2%} of all bytes that nodes read and write: "
         f"{place.hardware}"
     )
-    for node in place.host(graph):
-        if node.name in place.reasons:
-            name, share = (node.covers or (node.name,))[0], _percent(node.macs, whole.macs)
-            typer.echo(printable(f"host: {node.label} {name} ({place.reasons[node.name]}), {share} of all MACs"))
+    print_host(graph, place)
     if beside is not None:
         _print_run(beside)
+
+
+def print_host(graph: Graph, place: Placement) -> None:
+    """Print the nodes that the host runs, why, and their part of the multiply-accumulates."""
+    whole = graph.work().macs
+    for node in place.host(graph):
+        reason = f" ({place.reasons[node.name]})" if node.name in place.reasons else ""
+        share = f", {_percent(node.macs, whole)} of all MACs" if node.macs else ""
+        typer.echo(printable(f"host: {node.label} {node.name}{reason}{share}"))
 
 
 def _print_run(beside: Beside) -> None:

@@ -6,8 +6,7 @@ from hwgen.api.network_runs import NetworkRun
 from hwgen.cli.console import print_cycles_note, print_table, printable
 from hwgen.cli.printers.cosimulations import print_failures
 from hwgen.cli.printers.forecasts import tell_beside
-from hwgen.cli.printers.quantised import print_beside
-from hwgen.ir.network.kinds import View
+from hwgen.cli.printers.quantised import print_beside, print_host
 from hwgen.lower.network.cluster_plan import ClusterPlan
 
 __all__ = ["print_on_hardware", "print_run"]
@@ -16,12 +15,10 @@ __all__ = ["print_on_hardware", "print_run"]
 def print_run(done: NetworkRun) -> None:
     """Print layers, programs, and what was compared."""
     print_on_hardware(done)
-    labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
+    labels = {node.name: node.label for node in done.graph.nodes}
     for name, share in done.zeros.items():
         typer.echo(f"{labels[name]} {name}: {share:.0%} of its multiplications are not the model's own")
-    for name in (name for name in done.host if name in labels):
-        reason = done.place.reasons.get(name)
-        typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
+    print_host(done.graph, done.place)
     print_beside(done.beside, done.strayed)
     wrong = [one for one in done.ran if not one.passed]
     if wrong:

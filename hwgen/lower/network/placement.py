@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -40,8 +41,15 @@ class Placement:
     reasons: Mapping[str, str]
 
     def host(self, graph: Graph) -> list[Node]:
-        """The nodes that the hardware does not run, in their order."""
-        return [node for node in graph.nodes if node.name not in self.here]
+        """The nodes that the host runs, in their order: those that the hardware does not, without views, which are
+        nothing to run."""
+        return [node for node in graph.nodes if self.runs_on(node) == "host"]
+
+    def runs_on(self, node: Node) -> Literal["hardware", "host"] | None:
+        """Where a node runs; None: a view that is nothing to run."""
+        if node.name in self.here:
+            return "hardware"
+        return None if isinstance(node, View) else "host"
 
 
 def plan_on(

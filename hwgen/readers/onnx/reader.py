@@ -38,7 +38,7 @@ def load_model(path: Path) -> Model:
         preparation = Preparation(source, list(map(plain, source.nodes)), _few_constants(source))
         preparation.infer(strict=False)
         model = preparation.model()
-        named = [node.name or f"{node.operator.lower()}_{at}" for at, node in enumerate(source.nodes)]
+        named = [node.called for node in source.nodes]
         nodes = tuple(
             replace(node, name=safe_name(name, names)) for node, name in zip(model.nodes, named, strict=True)
         )

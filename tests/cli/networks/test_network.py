@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.cli.command_line import Run, refused
@@ -26,12 +27,42 @@ def test_the_nodes_and_their_shares(run: Run, tmp_path: Path) -> None:
     answer = run("network", str(path))
     assert answer.status == 0
     assert "hardware can run 100.00% of all MACs" in answer.out
-    assert "host: Softmax n6 (its output is not quantised), 0.00% of all MACs" in answer.out
+    assert "host: Softmax t6 (its output is not quantised)\n" in answer.out
     document = run("network", str(path), "--json").json
     assert [node["runs_on"] for node in document["nodes"]] == ["host", "hardware", "host", "host"]
     assert [node["macs"] for node in document["nodes"]] == [0, 120, 0, 0]
     assert document["totals"]["macs"] == 120
     assert document["onnxruntime"] is None
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_names_and_the_host_are_told_alike(named: bool, run: Run, tmp_path: Path) -> None:
+    """A flattening is a view, which nothing runs; a layer is called as its node, or as the output of that."""
+    draft, rng = Draft([1, 2, 5, 6]), np.random.default_rng(1)
+    window = draft.weights(rng.integers(-90, 90, (4, 2, 3, 3)), [0.01] * 4)
+    made = draft.both(draft.node("Conv", draft.both("x", 0.05, 100), window, kernel_shape=[3, 3]), 0.2, 7)
+    flat = draft.both(draft.node("Flatten", made), 0.2, 7)
+    last = draft.both(draft.node("MatMul", flat, draft.weights(rng.integers(-9, 9, (48, 5)), 0.1)), 0.9, 3)
+    path = draft.write(tmp_path / "flat.onnx", last, [1, 5])
+    if not named:
+        model = onnx.load(path)
+        for node in model.graph.node:
+            node.name = ""
+        onnx.save(model, path)
+    layers = [layer["name"] for layer in run("layers", path, "--json").json["layers"]]
+    machine = ("--hardware", "cluster_64_vector")
+    found = run("network", path, *machine, "--json").json
+    at = {node["kind"]: node for node in found["nodes"]}
+    assert layers == (["n3", "n10"] if named else ["t3", "t10"])
+    assert layers == [at[kind]["onnx"][0] for kind in ("conv", "product")]
+    assert (at["view"]["runs_on"], at["conv"]["runs_on"]) == (None, "hardware")
+    assert found["host"] == [at["quantise"]["name"], at["dequantise"]["name"]]
+    (forecast,) = run("predict", path, *machine, "--json").json["networks"]
+    assert list(forecast["host"]) == found["host"]
+    lines = [line for line in run("network", path, *machine).out.splitlines() if line.startswith("host: ")]
+    ran = run("run", path, *machine, "--seed", 1, "-o", tmp_path / "out")
+    assert [line for line in ran.out.splitlines() if line.startswith("host: ")] == lines
+    assert len(lines) == 2
 
 
 def test_a_run_beside_onnx_runtime(run: Run, model: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.network.graph import Graph
+from hwgen.ir.network.kinds import View
 from hwgen.lower.network.placement import ANY_CLUSTER, Placement, placement, plan_on, possible_placement
 from hwgen.readers.integers.reader import read_quantised
 from tests.readers.integers.models import Draft
@@ -76,7 +77,9 @@ def test_the_hardware_that_is_named(tmp_path: Path, update: dict[str, object], r
     kinds = by_kind(graph, place)
     assert (kinds["conv"], kinds["product"], kinds["add"]) == ("", "", reason)
     assert kinds["move (Transpose)"] in (reason, "the cluster has no unit for it")
-    assert {node.name for node in place.host(graph)} == {node.name for node in graph.nodes} - place.here
+    views = {node.name for node in graph.nodes if isinstance(node, View)}
+    assert {node.name for node in place.host(graph)} == {node.name for node in graph.nodes} - place.here - views
+    assert {place.runs_on(node) for node in graph.nodes} == {"hardware", "host", *([None] if views else [])}
 
 
 def test_what_is_refused_is_the_hosts_with_its_work(tmp_path: Path) -> None:
