@@ -24,7 +24,8 @@ const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignific
 const shortNumber = (value) => short.format(value).toLowerCase();
 const bytes = (size) => (size % 1024 === 0 ? `${size / 1024} KiB` : `${size} B`);
 
-// Names beside points, as many as find a place that no other name and no point has: Vega-Lite does not offer it.
+// Names beside points, as many as find a place that no other name and no point has: Vega-Lite does not offer it. Those
+// that find none are told below the chart.
 function withPlacedNames(spec) {
   for (const mark of spec.marks.filter(({ name }) => name === "name_marks")) {
     mark.transform = [{ type: "label", size: { signal: "[width, height]" }, avoidMarks: ["point_marks"], offset: [8],
@@ -32,6 +33,17 @@ function withPlacedNames(spec) {
     for (const one of ["align", "baseline", "dx"]) delete mark.encode.update[one];
   }
   return spec;
+}
+
+const MOST_LEFT_OUT = 20;
+
+function tellLeftOut(host) {
+  const drawn = [...host.querySelectorAll(".name_marks > text")];
+  const found = unique(drawn.filter((one) => one.getAttribute("opacity") === "0").map((one) => one.textContent));
+  const more = found.length > MOST_LEFT_OUT ? ` and ${found.length - MOST_LEFT_OUT} more` : "";
+  const caption = host.querySelector("figcaption") ?? make(host, "figcaption");
+  caption.hidden = !found.length;
+  caption.textContent = `No room for a name: ${found.slice(0, MOST_LEFT_OUT).join(", ")}${more}.`;
 }
 
 const OPTIONS = { mode: "vega", renderer: "svg", actions: false, logLevel: 1, tooltip: false, defaultStyle: false, patch: withPlacedNames };
@@ -47,6 +59,7 @@ function drawChart(host, name, tables, signals = {}) {
     view.width(width).signal("room", width);
     if (name !== "bars") view.height(Math.round(Math.min(400, Math.max(230, width * 0.45))));
     await view.runAsync();
+    tellLeftOut(host);
     for (const mark of host.querySelectorAll(MARKS)) {
       mark.setAttribute("tabindex", "0");
       mark.setAttribute("role", "button");

@@ -136,6 +136,37 @@ def test_a_click_shows_design_and_nest(browser: Browser, shapes: Path) -> None:
     assert browser.complaints == []
 
 
+VIEWS = "const views = new WeakMap();"
+MANY = """(async () => {
+  const { views, drawChart } = window.opened, host = document.getElementById("roofline");
+  const row = Object.fromEntries(Object.entries((await views.get(host)).data("rows")[0])); // without Vega's mark
+  const rows = (number) => [...Array(number).keys()].map((i) => ({ ...row, layer: `layer_${i}` }));
+  const drawn = [];
+  for (const number of [30, 2]) {
+    drawChart(host, "roofline", { rows: rows(number) });
+    await views.get(host);
+    const caption = host.querySelector("figcaption");
+    const names = [...host.querySelectorAll('.name_marks > text[opacity="1"]')].map((one) => one.textContent);
+    drawn.push([names, caption.hidden ? "" : caption.textContent]);
+  }
+  return drawn;
+})()"""
+"""The names that are drawn of some points in one place, and what is said of the others."""
+
+
+def test_names_without_room_are_told_below(browser: Browser, shapes: Path, tmp_path: Path) -> None:
+    script = shapes.read_text(encoding="utf-8")
+    assert script.count(VIEWS) == 1
+    page = tmp_path / "page.html"
+    page.write_text(script.replace(VIEWS, f"{VIEWS} window.opened = {{ views, drawChart }};"), encoding="utf-8")
+    browser.open(page, width=1600)
+    (named, told), (both, nothing) = browser.run(MANY, wait=True)
+    assert 0 < len(named) <= 8
+    left_out = [name for name in (f"layer_{at}" for at in range(30)) if name not in named]
+    assert told == f"No room for a name: {', '.join(left_out[:20])} and {len(left_out) - 20} more."
+    assert (both, nothing) == (["layer_0", "layer_1"], "")
+
+
 def test_area_by_block(browser: Browser, shapes: Path) -> None:
     browser.open(shapes, width=360)
     names = "[...document.getElementById('areas-design').options].map(o => o.textContent)"
