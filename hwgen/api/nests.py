@@ -14,7 +14,7 @@ from hwgen.ir.layer import LOOP_DIMS, Layer
 from hwgen.ir.level import LOCAL
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Loop, Schedule, load_schedule, save_schedule
-from hwgen.model.nest.one_level import predict
+from hwgen.model.nest import one_level
 from hwgen.report.nest import nest_drawing, nest_text
 
 __all__ = ["Given", "Nest", "Planned", "ScheduleLike", "given_schedules", "is_schedules"]
@@ -85,6 +85,13 @@ class Nest:
         """The nest as loops, with a line above those at which an operand is held."""
         return nest_text(self.schedule)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of I, W and O at the outermost memory; `hwgen.predict` has counts, cycles and energy, too."""
+        from hwgen.api.predictions import predict  # which reads nests
+
+        return predict(self).bytes
+
     def to_dict(self) -> dict[str, Any]:
         """The data of its schedule file."""
         return self.schedule.as_data()
@@ -99,10 +106,10 @@ class Nest:
         return f"<Nest of {self.layer.name}: {loops}, lanes {self.schedule.lanes}>"
 
     def _repr_html_(self) -> str:
-        one_level = all(
+        local = all(
             item.over is None if isinstance(item, Loop) else item.level == LOCAL for item in self.schedule.nest
         )
-        need = predict(self.schedule).need_bytes if one_level else None
+        need = one_level.predict(self.schedule).need_bytes if local else None
         return f"<b>{escape(self.layer.name)}</b>{nest_drawing(self.schedule, need)}"
 
 

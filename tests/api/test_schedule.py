@@ -121,7 +121,13 @@ def test_a_nest_from_code() -> None:
     assert nest == hwgen.Nest(STEM, items, lanes={"x": 8})
     assert nest.text.splitlines()[:2] == ["for m in range(0, 8, 4):", "  # buffered at the loop below: O"]
     # I is read for each half of the output channels, W and O once.
-    assert hwgen.predict(nest).bytes == 2 * 3 * 12 * 12 + 8 * 27 + 8 * 6 * 6
+    assert nest.bytes == hwgen.predict(nest).bytes == 2 * 3 * 12 * 12 + 8 * 27 + 8 * 6 * 6
+
+
+@pytest.mark.parametrize("machine", ["m4c4_1KiB", "cluster_16_vector"])
+def test_the_bytes_of_a_nest_are_those_of_its_plan(machine: str) -> None:
+    plan = hwgen.schedule(STEM, machine)
+    assert plan["stem"].bytes == plan.bytes
 
 
 def test_a_nest_of_loops_by_name() -> None:
