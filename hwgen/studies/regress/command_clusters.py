@@ -15,14 +15,16 @@ from hwgen.cli.clusters import ClustersOption
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
 from hwgen.cli.jobs import hardware_names
 from hwgen.ir.builtin import named_file
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.schedule import Schedule
 from hwgen.studies.regress.cluster import ClusterRegression, regression_cases, shared_cases
+from hwgen.studies.regress.summary import cluster_rows_csv
 
 __all__ = ["regress_clusters"]
 
 WITHIN = 0.05
 """Cycles may differ from the prediction by that."""
+ROWS = "clusters.csv"
 LEAST_SPEEDUP = 3.6
 """The least speedup of four HWCs against one."""
 
@@ -85,6 +87,7 @@ def regress_clusters(
         cases = shared_cases(found, given, sharing.clusters)
     with progress(len(cases), "simulating") as step:
         results = ClusterRegression(cases, output).run(lambda result: step())
+    write_atomically(output / ROWS, cluster_rows_csv(results))
     gains = _speedups(results)
     wrong = [(result["case"], line) for result in results for line in [*result["failures"], *_late(result)]]
     wrong += [

@@ -1,5 +1,6 @@
 """A regression's results in a line for each configuration."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any
@@ -9,10 +10,12 @@ from hwgen.ir.document import csv_lines
 from hwgen.studies.regress.hwc import Outcome
 from hwgen.studies.regress.plans import Configuration
 
-__all__ = ["Summary", "failures", "rows_csv", "summaries"]
+__all__ = ["Summary", "cluster_rows_csv", "failures", "rows_csv", "summaries"]
 
 COLUMNS = ("configuration", "layer", "bytes_predicted", "bytes_measured", "cycles_predicted", "cycles_measured",
            "utilisation", "passed", "seconds")  # fmt: skip
+CLUSTER_COLUMNS = ("case", "layer", "hwcs", "stalled", "macs", "bytes_measured", "cycles_predicted",
+                   "cycles_measured", "utilisation", "passed", "seconds")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,20 @@ def _cells(result: dict[str, Any]) -> tuple[object, ...]:
         result["configuration"], result["layer"], Counts.from_json(result["predicted"]).total_bytes(),
         result["total_bytes"], cycles["predicted"], cycles["measured"], round(result["utilisation"], 6),
         "yes" if result["passed"] else "no", round(result["seconds"], 1),
+    )  # fmt: skip
+
+
+def cluster_rows_csv(results: Sequence[dict[str, Any]]) -> str:
+    """Each case of a regression of clusters as CSV: bytes are those of I, W and O at the DRAM."""
+    return csv_lines([CLUSTER_COLUMNS, *map(_cluster_cells, results)])
+
+
+def _cluster_cells(result: dict[str, Any]) -> tuple[object, ...]:
+    cycles, passed = result["cycles"], result["equal"] and result["output_exact"] and not result["failures"]
+    return (
+        result["case"], result["layer"], result["hwcs"], "yes" if result["stalled"] else "no", result["macs"],
+        result["total_bytes"], cycles["predicted"], cycles["measured"], result["utilisation"],
+        "yes" if passed else "no", round(result["seconds"], 1),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """``hwgen regress-clusters``: what it runs, what it keeps, and what it takes for wrong."""
 
+import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -65,7 +66,9 @@ def pretending(monkeypatch: pytest.MonkeyPatch, changed: Mapping[int, Any]) -> S
     return asked
 
 
-def test_what_is_done_is_not_done_again(run: Run, arguments: list[object], simulated: Simulated) -> None:
+def test_what_is_done_is_not_done_again(
+    run: Run, arguments: list[object], simulated: Simulated, tmp_path: Path
+) -> None:
     answer = run("regress-clusters", *arguments, "--json")
     assert simulated == [(4, True, False), (4, True, True)]
     assert [result["case"] for result in answer.json["results"]] == ["rows", "rows, stalled"]
@@ -73,6 +76,13 @@ def test_what_is_done_is_not_done_again(run: Run, arguments: list[object], simul
     again = run("regress-clusters", *arguments, "--json")
     assert [result["cycles"] for result in again.json["results"]] == [one["cycles"] for one in answer.json["results"]]
     assert len(simulated) == 2
+    lines = csv.DictReader((tmp_path / "results" / "clusters.csv").read_text(encoding="utf-8").splitlines())
+    for line, result in zip(lines, answer.json["results"], strict=True):
+        stalled = "yes" if result["stalled"] else "no"
+        assert [line[name] for name in ("case", "stalled", "passed")] == [result["case"], stalled, "yes"]
+        cycles = [result["cycles"][way] for way in ("predicted", "measured")]
+        assert [int(line[f"cycles_{way}"]) for way in ("predicted", "measured")] == cycles
+        assert int(line["bytes_measured"]) == result["total_bytes"]
 
 
 def test_all_hwcs_against_one(run: Run, arguments: list[object], simulated: Simulated) -> None:
