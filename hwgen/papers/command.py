@@ -51,7 +51,7 @@ Rtl = Annotated[
     typer.Option(
         "--rtl",
         help="stoutchinin-2019: Fig. 10 alone, from what hwgen regress counted in the RTL (make regress-hwce). "
-        "cecconi-2017: Fig. 3 at full size on our own cluster, two of the layers simulated, and Fig. 4, transfers "
+        "cecconi-2017: Fig. 3 at full size on our own cluster, four of the layers simulated, and Fig. 4, transfers "
         "alone, of all layers on its DMA. sousa-2022: two small layers on our own cluster, simulated, and all layers "
         "on four clusters, with our DRAM and with the paper's, simulated up to --limit. "
         "goetschalckx-2019: VGG-E's first five layers as a pipeline, and stacks of SRGAN and DMCNN-VD with "

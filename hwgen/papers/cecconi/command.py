@@ -32,7 +32,7 @@ STORE = ".found"
 def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool, small: bool, as_json: bool) -> int:
     """Compute the figures: plots, CSV, and a README.md of claims beside what was found; 1 if the RTL differs.
 
-    With ``rtl`` the ways of moving data are those of the full layers, and two of these are simulated, or with
+    With ``rtl`` the ways of moving data are those of the full layers, some of which are simulated, or with
     ``small`` of small layers; without it the same two small ones are computed. Transfers alone are those of the full
     layers, or with ``small`` of small ones; with ``rtl`` they are simulated.
     """

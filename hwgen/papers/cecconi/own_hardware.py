@@ -66,7 +66,7 @@ FULL = Scale(
     "FlowNet S at full size, tiles of 32,768 elements as in the paper",
     contracting_layers(),
     MEMORY_BYTES // ELEMENT_BYTES // 2,
-    ("conv5_1", "conv6"),
+    ("conv4", "conv5", "conv5_1", "conv6"),
 )
 SMALL = Scale(
     "FlowNet S at 128 x 96 with an eighth of the channels, tiles of 4,096 elements",

@@ -540,10 +540,10 @@ def _not_judged() -> list[Claim]:
             "V-C",
             "the HWC of Fig. 8 in hardware: traffic, and 80 % of 32 GMAC/s on four HWCs",
             "-",
-            f"By the models above. In the RTL all {OF_LAYERS} rows ran with I above LSY, W above LOF on one HWC, "
-            "bytes and cycles as predicted (docs/results.md); the other nests with W above LOF are hours more "
-            "(`hwgen regress --printed`), and `--rtl` judges those that are complete. On a cluster of four HWCs "
-            "`--rtl` judges all rows, in loops that were searched for it.",
+            f"By the models above. In the RTL all {OF_LAYERS} rows ran in each reading with W above LOF, on one HWC and "
+            "with a division for each layer (`hwgen regress --printed`), bytes and cycles as predicted "
+            "(docs/results.md); `--rtl` judges what they counted. On a cluster of four HWCs it judges all rows in "
+            "loops that were searched for it.",
         ),
         Claim(
             "IV-D",
