@@ -259,8 +259,8 @@ def _not_judged() -> list[Claim]:
             "6.1, Fig. 3",
             "execution of all layers on the hardware, elements of 32 bits, leaky ReLU",
             "-",
-            f"In the RTL {len(FULL.simulated)} of the {OF_LAYERS} layers run, with elements of 8 bits, which are what an "
-            "HWC multiplies beside 16 bits; leaky ReLU runs as ReLU. The others are by the cycle model.",
+            f"In the RTL {len(FULL.simulated)} of the {OF_LAYERS} layers run, with elements of 8 bits (an HWC "
+            "multiplies 8 or 16 bits); leaky ReLU runs as ReLU. The others are by the cycle model.",
             scope="ten layers",
         ),
         Claim(

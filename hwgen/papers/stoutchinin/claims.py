@@ -540,8 +540,8 @@ def _not_judged() -> list[Claim]:
             "V-C",
             "the HWC of Fig. 8 in hardware: traffic, and 80 % of 32 GMAC/s on four HWCs",
             "-",
-            f"By the models above. In the RTL all {OF_LAYERS} rows ran in each reading with W above LOF, on one HWC and "
-            "with a division for each layer (`hwgen regress --printed`), bytes and cycles as predicted "
+            f"By the models above. In the RTL all {OF_LAYERS} rows ran in each reading with W above LOF, on one HWC "
+            "and with a division for each layer (`hwgen regress --printed`), bytes and cycles as predicted "
             "(docs/results.md); `--rtl` judges what they counted. On a cluster of four HWCs it judges all rows in "
             "loops that were searched for it.",
         ),
