@@ -39,6 +39,10 @@ def test_no_kept_verdict_survives_a_planted_figure(path: Path) -> None:
                 assert other.verdict not in REPRODUCED, (claim.where, part.name)
 
 
+def kept_rows(name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader((KEPT / name).read_text(encoding="utf-8").splitlines()))
+
+
 def table(page: str, begins: str) -> list[list[str]]:
     """The cells of the table of the page of results whose head begins so."""
     lines = (PAGE.parent / page).read_text(encoding="utf-8").splitlines()
@@ -53,7 +57,7 @@ def table(page: str, begins: str) -> list[list[str]]:
 
 def test_the_nests_of_the_results_are_kept() -> None:
     """`hwgen paper stoutchinin-2019` leaves fig8_sums.csv."""
-    kept = list(csv.DictReader((KEPT / "stoutchinin-2019_fig8.csv").read_text(encoding="utf-8").splitlines()))
+    kept = kept_rows("stoutchinin-2019_fig8.csv")
     rows = table("results.md", "| nest | memory |")
     assert len(rows) == len(kept) == 6
     for cells, one in zip(rows, kept, strict=True):
@@ -63,19 +67,18 @@ def test_the_nests_of_the_results_are_kept() -> None:
         assert cells[2:] == [*numbers, f"{int(one['cycles']):,}", f"{float(one['utilisation']):.3f}"]
 
 
-PRINTED = {
-    "I above LSY, W above LOF": "MYX[O]C[I]YK[W]ML",
-    "I and W above LOF": "MYX[O]CYK[IW]ML",
-}
+PRINTED = {"I above LSY, W above LOF": "MYX[O]C[I]YK[W]ML", "I and W above LOF": "MYX[O]CYK[IW]ML"}
 """The loops of the nests with W as printed, as `hwgen regress` calls them."""
 DIVISIONS = {"one HWC": "shared", "a division for each layer": "per-layer"}
 
 
 def test_the_printed_nests_ran_as_the_model_has_them() -> None:
     """`hwgen regress --printed` leaves rows.csv: every row of every nest."""
-    rows = list(csv.DictReader((KEPT / "stoutchinin-2019_printed.csv").read_text(encoding="utf-8").splitlines()))
+    rows = kept_rows("stoutchinin-2019_printed.csv")
     kept = csv.DictReader((KEPT / "stoutchinin-2019_fig8.csv").read_text(encoding="utf-8").splitlines())
-    model = {f"{DIVISIONS[one['division']]} 1024 {PRINTED[one['nest']]}": one for one in kept if one["nest"] in PRINTED}
+    model = {
+        f"{DIVISIONS[one['division']]} 1024 {PRINTED[one['nest']]}": one for one in kept if one["nest"] in PRINTED
+    }
     assert {row["configuration"] for row in rows} == set(model)
     for configuration, one in model.items():
         ran = [row for row in rows if row["configuration"] == configuration]
@@ -101,7 +104,7 @@ def test_the_caches_of_the_results_are_kept() -> None:
 
 def test_the_stacks_with_all_channels_are_kept() -> None:
     """`hwgen paper goetschalckx-2019 --rtl` leaves rtl.csv, of which these are the rows with all channels."""
-    kept = list(csv.DictReader((KEPT / "goetschalckx-2019_rtl.csv").read_text(encoding="utf-8").splitlines()))
+    kept = kept_rows("goetschalckx-2019_rtl.csv")
     rows = table("results.md", "| stack | tiles | input | MACs |")
     assert len(rows) == len(kept) == 4
     for cells, one in zip(rows, kept, strict=True):
@@ -113,8 +116,7 @@ def test_the_stacks_with_all_channels_are_kept() -> None:
 
 def test_the_layers_on_the_dram_of_eq_6_are_kept() -> None:
     """`hwgen paper sousa-2022 --rtl` leaves system.csv; the page has the layers that ran in the RTL, and the sums."""
-    text = (KEPT / "sousa-2022_bursts.csv").read_text(encoding="utf-8")
-    every = list(csv.DictReader(text.splitlines()))
+    every = kept_rows("sousa-2022_bursts.csv")
     measured = [row for row in every if row["bursts_measured"]]
     cells = table("results.md", "| layer | of | bursts in view, predicted |")
     assert len(cells) == len(measured) == 9
@@ -139,6 +141,45 @@ def _pairs(row: dict[str, str], network: str) -> list[tuple[int, int, int]]:
     numbers = dict(one.split(":") for one in row["networks"].split())
     cycles = [int(row[f"{way}_measured"] or row[f"{way}_predicted"]) for way in ("bursts", "bytes")]
     return [(cycles[0], cycles[1], int(numbers[network]))] if network in numbers else []
+
+
+def test_the_ways_of_moving_data_are_kept() -> None:
+    """`hwgen paper cecconi-2017 --rtl` leaves fig3.csv, by the cycle model, and rtl.csv, what of it ran."""
+    cases = {(one["layer"], one["tiles"], one["way"]): one for one in kept_rows("cecconi-2017_fig3.csv")}
+    columns = (("none", "single"), ("naive", "single"), ("naive", "halves"), ("best", "single"), ("best", "halves"))
+    rows = table("results.md", "| layer | naive tile | best tile | no buffering |")
+    assert [row[0] for row in rows] == list(dict.fromkeys(layer for layer, _, _ in cases))
+    for row in rows:
+        assert row[1:3] == [cases[row[0], tiles, "halves"]["tile"] for tiles in ("naive", "best")]
+        assert row[3:] == [f"{float(cases[row[0], *column]['cycles']) / 1e6:,.2f}" for column in columns]
+    ran = kept_rows("cecconi-2017_rtl.csv")
+    text = (PAGE.parent / "results.md").read_text(encoding="utf-8").replace("\n", " ")
+    assert f"in all seven ways, {sum(int(one['cycles']) for one in ran) / 1e6:,.0f} million cycles" in text
+    assert {one["equal"] for one in ran} == {"yes"}
+    layers = table("results.md", "| layer | no buffering, predicted | RTL |")
+    assert [row[0] for row in layers] == list(dict.fromkeys(one["layer"] for one in ran))
+    for row in layers:
+        alone, *others = (one for one in ran if one["layer"] == row[0])
+        assert len(others) == 6
+        assert row[1:3] == [f"{int(alone[name]):,}" for name in ("predicted", "cycles")]
+        assert row[3] == f"{sum(int(one['cycles']) for one in others):,}"
+        off = max((int(one["predicted"]) / int(one["cycles"]) - 1 for one in others), key=abs)
+        assert row[4] == f"{100 * off:+.2f} %"
+
+
+def test_the_transfers_alone_are_kept() -> None:
+    """`hwgen paper cecconi-2017 --rtl` leaves transfers.csv."""
+    cases = {(one["layer"], one["tiles"]): one for one in kept_rows("cecconi-2017_transfers.csv")}
+    rows = table("results.md", "| layer | naive tile | best tile | naive, RTL |")
+    assert [row[0] for row in rows] == list(dict.fromkeys(layer for layer, _ in cases))
+    for row in rows:
+        naive, best = (cases[row[0], tiles] for tiles in ("naive", "best"))
+        cycles = [float(one["cycles"]) for one in (naive, best)]
+        assert row[1:3] == [naive["tile"], best["tile"]]
+        assert row[3:6] == [*(f"{one / 1e6:,.2f}" for one in cycles), f"{cycles[0] / cycles[1]:.2f}"]
+        assert row[6:8] == [f"{float(one['bytes_a_cycle']):.2f}" for one in (naive, best)]
+        assert row[8:] == [f"{int(one['transfers']):,}" for one in (naive, best)]
+        assert naive["equal"] == best["equal"] == "yes"
 
 
 def test_a_planted_verdict_is_refused(tmp_path: Path) -> None:
