@@ -91,6 +91,34 @@ def test_the_printed_nests_ran_as_the_model_has_them() -> None:
         assert busy == pytest.approx(float(one["utilisation"]), abs=5e-5)  # rows have four digits
 
 
+NETWORKS = ("alexnet", "zfnet", "vgg", "inception", "resnet")
+CLOCK_MHZ = 500
+"""Of the paper."""
+
+
+def test_the_rows_on_one_cluster_are_kept() -> None:
+    """`hwgen regress-clusters` leaves clusters.csv: every row once, and the last one with random stalls."""
+    ran = kept_rows("stoutchinin-2019_four_hwcs.csv")
+    assert {one["passed"] for one in ran} == {"yes"}
+    assert [one["stalled"] for one in ran].count("yes") == 1
+    every = [one for one in ran if one["stalled"] == "no"]
+    rows = table("results.md", "| rows | cycles | predicted | utilisation, mean |")
+    groups = [[one for one in every if one["layer"].startswith(f"{network}_")] for network in NETWORKS] + [every]
+    assert len(rows) == len(groups)
+    assert len(every) == 68
+    for row, group in zip(rows, groups, strict=True):
+        assert row[0].endswith(f", {len(group)}")
+        macs, found, expected = (
+            sum(int(one[name]) for one in group) for name in ("macs", "cycles_measured", "cycles_predicted")
+        )
+        busy = [float(one["utilisation"]) for one in group]
+        means = sum(busy) / len(busy), min(busy), max(busy)
+        assert row[1:3] == [f"{found:,}", f"{expected:,}"]
+        assert row[3:] == [*(f"{one:.3f}" for one in means), f"{macs * CLOCK_MHZ / found / 1000:.1f}"]
+    off = max(abs(int(one["cycles_predicted"]) / int(one["cycles_measured"]) - 1) for one in every)
+    assert off <= 0.01
+
+
 def test_the_caches_of_the_results_are_kept() -> None:
     kept = measured_layers(cache_rows(KEPT / "cpu_accesses.csv"), "kept")
     rows = table("results.md", "| layer | share of its work |")
