@@ -65,6 +65,9 @@ def test_every_partition_is_run_and_the_last_one_stalled(
         found = {"cycles": {"measured": 100, "predicted": 104}, "failures": [], "equal": True, "output_exact": True}
         waits = {"cluster0_longest_wait_read": 7, "cluster0_longest_wait_write": 9}
         found |= {
+            "layer": "random_1",
+            "macs": 400,
+            "total_bytes": 50,
             "utilisation": 0.5,
             "seconds": 1,
             "stalls": {"measured": waits},
