@@ -75,10 +75,8 @@ DIVISIONS = {"one HWC": "shared", "a division for each layer": "per-layer"}
 def test_the_printed_nests_ran_as_the_model_has_them() -> None:
     """`hwgen regress --printed` leaves rows.csv: every row of every nest."""
     rows = kept_rows("stoutchinin-2019_printed.csv")
-    kept = csv.DictReader((KEPT / "stoutchinin-2019_fig8.csv").read_text(encoding="utf-8").splitlines())
-    model = {
-        f"{DIVISIONS[one['division']]} 1024 {PRINTED[one['nest']]}": one for one in kept if one["nest"] in PRINTED
-    }
+    nests = [one for one in kept_rows("stoutchinin-2019_fig8.csv") if one["nest"] in PRINTED]
+    model = {f"{DIVISIONS[one['division']]} 1024 {PRINTED[one['nest']]}": one for one in nests}
     assert {row["configuration"] for row in rows} == set(model)
     for configuration, one in model.items():
         ran = [row for row in rows if row["configuration"] == configuration]
