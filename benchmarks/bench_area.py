@@ -21,7 +21,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -29,6 +29,7 @@ from typing import Any
 
 from benchmarks.area_designs import HELD_OUT, HELD_OUT_OF_CHOOSE, TABLE, is_held_out, measure, read_rows
 from benchmarks.area_fit import GROUPS, Errors, Judged, errors_of, fitted, group_of, judged
+from benchmarks.kept import leave
 from hwgen.api.work import Work, fitted_works, work_of
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.vector.shape import VectorShape
@@ -38,7 +39,7 @@ from hwgen.ir.hardware import VECTOR_ELEMENTS
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.area.estimate import COEFFICIENTS, coefficients, estimated_hwc
-from hwgen.synthesis.blocks import Block, vector_blocks
+from hwgen.synthesis.blocks import vector_blocks
 from hwgen.synthesis.cells import Area
 from hwgen.synthesis.ecp5 import Device, areas, synthesise_hwc
 
@@ -126,7 +127,11 @@ def variants() -> Iterator[Variant]:
     yield Variant("m16 c16, 16 KiB", parameters_of("m16c16_16KiB"), most=256 * 100)
 
 
-def measured(variant: Variant, seeds: int) -> bool:
+Table = list[list[object]]
+COLUMNS = ("design", "lut4_equivalents", "flip_flops", "dsps", "block_rams", "mhz")
+
+
+def measured(variant: Variant, seeds: int, table: Table) -> bool:
     """Print a row, its clock with so many seeds; whether its marks are met, which hold for the first seed."""
     clocks: list[float] = []
     if variant.placed:
@@ -151,42 +156,67 @@ def measured(variant: Variant, seeds: int) -> bool:
     frequency = f"{clocks[0]:.1f}" if clocks else ""
     figures = f"{area.lut4_equivalents:8,}{area.ffs:8,}{area.dsps:6}{area.block_rams:6}"
     print(f"{variant.name:34}{figures}{frequency:>8}  {told}", flush=True)
+    table.append([variant.name, *area_cells(area), round(clocks[0], 1) if clocks else ""])
     return met
 
 
-def hwgen(*arguments: object) -> None:
-    """A command; what it prints is shown."""
+def area_cells(area: Area) -> list[object]:
+    """The cells of `COLUMNS` that an area fills."""
+    return [area.lut4_equivalents, area.ffs, area.dsps, area.block_rams]
+
+
+def hwgen(*arguments: object, shown: bool = True) -> str:
+    """A command; what it prints is shown, or returned."""
     command = [sys.executable, "-c", "import sys; from hwgen.cli.main import main; sys.exit(main())"]
-    subprocess.run([*command, *map(str, arguments)], check=True, env={**os.environ, "COLUMNS": "120"})
+    output = None if shown else subprocess.PIPE
+    environment = {**os.environ, "COLUMNS": "120"}
+    done = subprocess.run([*command, *map(str, arguments)], check=True, env=environment, stdout=output, text=True)
+    return done.stdout or ""
+
+
+def by_block(design: str, *arguments: object) -> Table:
+    """Print the area of a design by block; the whole and its blocks as rows of the table."""
+    hwgen("synth", *arguments, "--blocks")
+    (found,) = json.loads(hwgen("synth", *arguments, "--blocks", "--json", shown=False))["hardware"]
+    blocks = {
+        name: Area(**{one.name: block[one.name] for one in fields(Area)}) for name, block in found["blocks"].items()
+    }
+    return block_rows(design, blocks)
+
+
+def block_rows(design: str, blocks: dict[str, Area]) -> Table:
+    """The whole and its blocks as rows of the table."""
+    every = {design: sum(blocks.values(), Area())}
+    every |= {f"{design}: {name or 'itself'}": area for name, area in blocks.items()}
+    return [[name, *area_cells(area), ""] for name, area in every.items()]
 
 
 def main(seeds: int = 1) -> bool:
     """Everything; whether all marks are met."""
     print(f"{'HWC':34}{'LUT4-eq':>8}{'FF':>8}{'DSP':>6}{'BRAM':>6}{'MHz':>8}", flush=True)
-    met = [measured(variant, seeds) for variant in variants()]
-    hwgen("synth", LAYERS, "--hardware", "m4c4_1KiB", "--blocks")
+    table: Table = []
+    met = [measured(variant, seeds, table) for variant in variants()]
+    table += by_block("m4c4_1KiB", LAYERS, "--hardware", "m4c4_1KiB")
     cluster = Path(__file__).parent.parent / "schedules" / "alexnet_cluster" / "alexnet_1.yaml"
-    hwgen("synth", cluster, "--hardware", "alexnet_cluster", "--blocks")
+    table += by_block("alexnet_cluster", cluster, "--hardware", "alexnet_cluster")
     with TemporaryDirectory() as name:
         net, solution = Path(name) / "net.yaml", Path(name) / "deep"
         net.write_text(json.dumps(NETWORK), encoding="utf-8")
         hwgen("depth-first", net, "--memory", "8KiB", "-o", solution)
-        hwgen("synth", solution, "--blocks")
+        table += by_block("pipeline of two layers", solution)
     for elements in VECTOR_ELEMENTS:
-        unit(18, VectorShape(elements))
+        table += unit(18, VectorShape(elements))
+    leave("area", COLUMNS, table)
     return all(met)
 
 
-def unit(address_bits: int, shape: VectorShape) -> None:
+def unit(address_bits: int, shape: VectorShape) -> Table:
     """The vector unit of a cluster, which is in the cluster above only if its hardware file says so."""
-    blocks = vector_blocks(address_bits, shape)
-    whole = f"vector unit, elements a cycle: {shape.elements}"
-    for name, block in {**blocks, whole: sum(blocks.values(), Block())}.items():
-        area = block.area
-        print(
-            f"{name or 'itself':34}{area.lut4_equivalents:8,}{area.ffs:8,}{area.dsps:6}{area.block_rams:6}",
-            flush=True,
-        )
+    blocks = {name: block.area for name, block in vector_blocks(address_bits, shape).items()}
+    rows = block_rows(f"vector unit, elements a cycle: {shape.elements}", blocks)
+    for name, *figures, _ in rows:
+        print(f"{name:34}" + "".join(f"{figure:>8,}" for figure in figures), flush=True)
+    return rows
 
 
 OPTIONS = ("--fit", "--refit")

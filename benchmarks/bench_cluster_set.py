@@ -28,6 +28,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.kept import leave
 from hwgen.arch.hardware_file import load_hardware
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import EnergyCost, Hardware
@@ -40,6 +41,7 @@ from hwgen.tools.side_by_side import follow_the_parent
 MOST_GAP, MOST_SECONDS_SEARCHED = 0.05, 1200.0
 SIZES = (64, 256)
 OBJECTIVES: tuple[str, ...] = ("dram-bytes", "energy")
+COLUMNS = ("tcdm_bytes", "least", "rows", "median_gap", "rows_within_5_percent", "worst_gap", "worst")
 Search = tuple[Layer, int, str]
 """A layer, KiB of the TCDM, what is least."""
 MOST_SECONDS, MOST_SECONDS_LARGE = 120.0, 60.0
@@ -127,17 +129,20 @@ def near_bounds(layers: Sequence[Layer], most_seconds: float) -> bool:
                 file=sys.stderr,
                 flush=True,
             )
-    met = True
+    met, table = True, list[list[object]]()
     for (size, objective), case in sorted(gaps.items()):
         middle, (worst, name) = median(gap for gap, _ in case), max(case)
         good = middle <= MOST_GAP
         met = met and good
+        within = sum(gap <= MOST_GAP for gap, _ in case)
+        table.append([size << 10, objective, len(case), round(middle, 6), within, round(worst, 6), name])
         print(
             f"TCDM of {size} KiB, least {objective}: median gap {100 * middle:.2f} % (mark {100 * MOST_GAP:g} %), "
-            f"{sum(gap <= MOST_GAP for gap, _ in case)} of {len(case)} within it, "
+            f"{within} of {len(case)} within it, "
             f"{sum(not gap for gap, _ in case)} proven, worst {100 * worst:.1f} % ({name}): "
             f"{'met' if good else 'MISSED'}"
         )
+    leave("cluster_set", COLUMNS, table)
     elapsed = time.perf_counter() - started
     good = elapsed <= most_seconds
     print(

@@ -14,12 +14,14 @@ programs included.
 import os
 import time
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.kept import leave
 from examples.accelerator import HARDWARE
 from examples.light import MODELS, folded, with_weights
 from examples.quantising import quantise as quantised
@@ -45,6 +47,10 @@ ROOFLINE = {
 }  # fmt: skip
 """The part of the predicted cycles that the roofline is, at the least."""
 SEED = 1
+COLUMNS = ("network", "million_macs", "hardware_macs", "hardware_bytes", "elements", "equal", "ties",
+           "largest_difference", "reference_seconds", "host")  # fmt: skip
+PLANNED = ("network", "macs", "bytes", "programs", "million_cycles", "roofline", "utilisation", "room", "least_room",
+           "dram_megabytes", "microjoules")  # fmt: skip
 CLUSTER = HARDWARE / "cluster_64_vector.yaml"
 
 
@@ -56,7 +62,16 @@ def quantise(path: Path, folder: Path, rng: np.random.Generator) -> tuple[Path, 
     return quantised(folded(model, folder / "folded.onnx"), folder / f"{path.stem}.onnx", [image]), image
 
 
-def measure(path: Path) -> bool:
+@dataclass
+class Measured:
+    """What `COLUMNS` and `PLANNED` say of each network, and whether all marks were met so far."""
+
+    networks: list[list[object]] = field(default_factory=list)
+    planned: list[list[object]] = field(default_factory=list)
+    met: bool = True
+
+
+def measure(path: Path, table: Measured) -> None:
     """One network, printed as two rows."""
     with TemporaryDirectory(prefix="hwgen-") as name:
         model, image = quantise(path, Path(name), np.random.default_rng(SEED))
@@ -78,7 +93,12 @@ def measure(path: Path) -> bool:
         f"host: {', '.join(sorted(hosts))}: {_verdict(met)}",
         flush=True,
     )
-    return _planned(graph, path.stem, hosts) and met
+    table.met = table.met and met
+    table.networks.append([
+        path.stem, round(graph.work().macs / 1e6), round(macs, 6), round(moved, 6), whole.elements,
+        round(whole.equal, 8), whole.ties, round(end, 4), round(seconds, 1), " ".join(sorted(hosts)),
+    ])  # fmt: skip
+    _planned(graph, path.stem, hosts, table)
 
 
 def _roofline(plan: ClusterPlan) -> float:
@@ -88,7 +108,7 @@ def _roofline(plan: ClusterPlan) -> float:
     return sum(max(one.node.macs / plan.lanes, one.weights.size / beat) for one in layers)
 
 
-def _planned(graph: Graph, name: str, hosts: Collection[str]) -> bool:
+def _planned(graph: Graph, name: str, hosts: Collection[str], table: Measured) -> None:
     """What the cluster runs of it, and what its programs are predicted to take for one image.
 
     ``hosts`` : nodes that no hardware runs.
@@ -112,7 +132,11 @@ def _planned(graph: Graph, name: str, hosts: Collection[str]) -> bool:
         f"host, too: {', '.join(sorted(others - set(hosts))) or 'none'}: {_verdict(met)}",
         flush=True,
     )
-    return met
+    table.met = table.met and met
+    table.planned.append([
+        name, round(macs, 6), round(moved, 6), len(each), round(cycles / 1e6, 2), round(part, 4), round(busy, 4),
+        plan.rooms.peak, plan.rooms.bound, round(served / 1e6, 1), round(energy / 1e6),
+    ])  # fmt: skip
 
 
 def _verdict(met: bool) -> str:
@@ -122,7 +146,9 @@ def _verdict(met: bool) -> str:
 def main() -> bool:
     """Measure, print, and say whether the marks are met."""
     print(f"quantised networks, seconds of a processor (load of the machine {os.getloadavg()[0]:.1f}):")
-    met = True
+    table = Measured()
     for path in sorted(MODELS.glob("*.onnx")):
-        met = measure(path) and met
-    return met
+        measure(path, table)
+    leave("networks", COLUMNS, table.networks)
+    leave("networks_planned", PLANNED, table.planned)
+    return table.met

@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 
+from benchmarks.kept import leave
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.schedule import Bits
 from hwgen.readers.layer_sets import load_layer_set
@@ -23,6 +24,8 @@ from hwgen.search.hwc.order_candidates import LayerSet
 from hwgen.search.hwc.shared import layer_set_of
 from hwgen.studies.regress.goals import GOALS, NEAREST
 
+COLUMNS = ("multipliers", "buffer_bytes", "shapes", "one_order", "two_orders", "order_for_each_row", "without_lanes",
+           "goal")  # fmt: skip
 WITHIN, SHARE = 3.0, 0.1
 """A layer in the better of two orders takes at most `WITHIN` times its optimum plus `SHARE` of all optima's sum."""
 
@@ -53,6 +56,7 @@ def least_of_two_orders(layer_set: LayerSet, optima: list[int]) -> float:
 def main() -> bool:
     """Compute, print, and say whether the marks are met."""
     layers, met = tuple(load_layer_set("stoutchinin_2019").convolutions()), True
+    table: list[list[object]] = []
     print(f"least I+W+O bytes of the optima in one loop order (load of the machine {os.getloadavg()[0]:.1f}):")
     for multipliers, budget, kind in NEAREST:
         started = time.process_time()
@@ -64,12 +68,16 @@ def main() -> bool:
         goal = GOALS[multipliers][kind].ratio
         excluded = least > goal * free
         met = met and excluded
+        two = least_of_two_orders(its, optima)
+        ratios = [round(value / free, 6) for value in (least, two, its.least_alone, pure)]
+        table.append([multipliers, budget, len(shapes), *ratios, goal])
         print(
             f"  {multipliers} multipliers, {budget} bytes, all {len(shapes)} shapes: {least / free:.4f} "
             f"on lanes {its.target.lanes}; goal {goal:g}: {'out of reach' if excluded else 'NOT EXCLUDED'}\n"
-            f"    two orders there: {least_of_two_orders(its, optima) / free:.4f}, one for each row: "
+            f"    two orders there: {two / free:.4f}, one for each row: "
             f"{its.least_alone / free:.4f}; one without lanes: {pure / free:.4f} "
             f"({time.process_time() - started:.0f} CPU s)",
             flush=True,
         )
+    leave("one_order", COLUMNS, table)
     return met

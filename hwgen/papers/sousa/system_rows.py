@@ -220,12 +220,14 @@ def _of_roof(row: SystemRow, npu: Npu) -> float:
 
 CSV_HEAD = (
     "hardware", "layer", "networks", "bursts_mapping", "bursts_predicted", "bursts_measured", "bytes_mapping",
-    "bytes_predicted", "bytes_measured",
+    "bytes_predicted", "bytes_measured", "reason",
 )  # fmt: skip
 
 
 def system_csv(found: Mapping[str, Sequence[SystemRow]]) -> str:
-    """The rows by hardware as CSV: cycles of both mappings; without measured ones where a layer did not run."""
+    """The rows by hardware as CSV: cycles of both mappings; without measured ones where a layer did not run; the
+    reason where bursts in view are slower.
+    """
     lines: list[Sequence[object]] = [CSV_HEAD]
     for hardware, rows in found.items():
         for row in rows:
@@ -233,7 +235,7 @@ def system_csv(found: Mapping[str, Sequence[SystemRow]]) -> str:
             cells: list[object] = [hardware, row.layer, networks]
             for one in (row.burst_aware, row.byte_counting):
                 cells += [one.mapping, round(one.predicted), "" if one.measured is None else one.measured]
-            lines.append(cells)
+            lines.append([*cells, row.reason if row.is_slower else ""])
     return csv_lines(lines)
 
 

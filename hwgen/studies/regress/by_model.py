@@ -7,17 +7,22 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from hwgen.ir.document import csv_lines
 from hwgen.ir.layer import Layer
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.model.nest.one_level import predict
 from hwgen.studies.engine.attempt import Record, Step, Tell
 from hwgen.studies.engine.farm import Place
 from hwgen.studies.engine.work import UNLIMITED, Work
+from hwgen.studies.regress.goals import verdict
 from hwgen.studies.regress.hwc import rows_of
 from hwgen.studies.regress.plans import Configuration, make_plan
 from hwgen.tools.cache import digest_of
 
-__all__ = ["Modelled", "by_model", "perform"]
+__all__ = ["Modelled", "by_model", "modelled_csv", "perform"]
+
+COLUMNS = ("configuration", "kind", "multipliers", "buffer_bytes", "rows", "hwcs", "bytes", "of_the_optima",
+           "utilisation", "cycles", "verdict")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,20 @@ def by_model(
     work = Work(folder / "none", place, UNLIMITED, perform=f"{__name__}:perform", share=share, keep=share)
     work.run(begin)
     return [found[one] for one in configurations if one in found], failures
+
+
+def modelled_csv(found: Sequence[Modelled]) -> str:
+    """Configurations as CSV, ratios with six digits."""
+    return csv_lines([COLUMNS, *map(_cells, found)])
+
+
+def _cells(one: Modelled) -> tuple[object, ...]:
+    asked, goal = one.configuration, one.configuration.goal
+    return (
+        asked.name, asked.kind, asked.multipliers, asked.budget, one.rows, one.hwcs, one.total_bytes,
+        round(one.ratio, 6), round(one.mean_utilisation, 6), one.cycles,
+        "" if goal is None else verdict(goal, one.mean_utilisation, one.ratio),
+    )  # fmt: skip
 
 
 def perform(step: Step, tell: Tell) -> dict[str, Any]:

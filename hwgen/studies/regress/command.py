@@ -22,7 +22,7 @@ from hwgen.studies.regress.goals import BUSY, GOALS, KINDS, Kind
 from hwgen.studies.regress.hwc import Outcome, Regression
 from hwgen.studies.regress.plans import Configuration
 from hwgen.studies.regress.published_nests import PRINTED
-from hwgen.studies.regress.summary import Summary, failures, rows_csv, summaries
+from hwgen.studies.regress.summary import Summary, failures, rows_csv, summaries, summary_csv
 from hwgen.tools.machine import processors
 from hwgen.tools.toolchain import require_tools
 
@@ -75,6 +75,8 @@ Jobs = Annotated[int, jobs_option("Processes.")]
 PROCESSORS = processors()
 ROWS = "rows.csv"
 """The file with the rows of the last call, those that it took over from earlier ones too."""
+SUMMARY = "summary.csv"
+"""The file with a line for each configuration of it."""
 
 
 def regress(
@@ -130,6 +132,7 @@ def regress(
     wrong, rows = failures(outcome), summaries(outcome)
     if outcome.results:
         write_atomically(output / ROWS, rows_csv(outcome))
+        write_atomically(output / SUMMARY, summary_csv(rows))
     wrong += [line for row in rows if (line := missed(row.configuration, row.mean_utilisation, row.ratio))]
     document = {
         "configurations": [_summary_data(row) for row in rows],

@@ -18,7 +18,7 @@ from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.schedule import Schedule
 from hwgen.studies.regress.cluster import ClusterRegression, regression_cases, shared_cases
-from hwgen.studies.regress.summary import cluster_rows_csv
+from hwgen.studies.regress.summary import cluster_rows_csv, longest_wait, words_read
 
 __all__ = ["regress_clusters"]
 
@@ -139,22 +139,9 @@ def _speedups(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _longest(result: dict[str, Any], channel: str) -> int:
-    """The longest wait of any cluster for a channel of the interconnect."""
-    waits = result["stalls"]["measured"]
-    return max(int(cycles) for name, cycles in waits.items() if name.endswith(f"_longest_wait_{channel}"))
-
-
-def _read_words(result: dict[str, Any], kind: str) -> int:
-    at_tcdm = result[kind]["tcdm"]
-    return sum(int(at_tcdm[operand]["read"]["words"]) for operand in ("I", "W"))
-
-
 def _spared(apart: dict[str, Any], together: dict[str, Any]) -> bool:
     """Whether the reads are fewer by as many words as predicted."""
-    predicted, measured = (
-        _read_words(apart, kind) - _read_words(together, kind) for kind in ("predicted", "measured")
-    )
+    predicted, measured = (words_read(apart, kind) - words_read(together, kind) for kind in ("predicted", "measured"))
     return predicted == measured
 
 
@@ -175,7 +162,7 @@ def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
     columns = ["row", "HWCs", "counts equal", "output exact", "cycles", "predicted", "MAC utilisation", "seconds"]
     print_table("Clusters, measured in the RTL, against the model", columns, rows, wide=["HWCs", "seconds"])
     waits: list[list[object]] = [
-        [result["case"], *(_longest(result, channel) for channel in ("read", "write"))]
+        [result["case"], *(longest_wait(result, channel) for channel in ("read", "write"))]
         for result in results
         if "shared_out" in result
     ]
@@ -188,7 +175,7 @@ def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
     apart = {result["case"]: result for result in results}
     pairs = [(apart[name], apart[f"{name}, together"]) for name in apart if f"{name}, together" in apart]
     reads: list[list[object]] = [
-        [one["case"], *(_read_words(each, "measured") for each in (one, other)), _spared(one, other)]
+        [one["case"], *(words_read(each, "measured") for each in (one, other)), _spared(one, other)]
         for one, other in pairs
     ]
     if reads:

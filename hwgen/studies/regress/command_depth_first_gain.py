@@ -12,11 +12,14 @@ from hwgen.api.arguments import require_folder
 from hwgen.api.machines import read_hardware
 from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.jobs import jobs_option
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, write_atomically
 from hwgen.studies.regress.command_pipelines import print_sizes
 from hwgen.studies.regress.depth_first_gain_regression import MACS, NETWORKS, WaysRegression
+from hwgen.studies.regress.summary import ways_csv
 
 __all__ = ["regress_ways"]
+
+ROWS = "ways.csv"
 
 Folder = Annotated[
     Path,
@@ -52,6 +55,7 @@ def regress_ways(
     note(f"{len(NETWORKS)} networks both ways; each one's first run builds two simulators")
     with progress(len(NETWORKS), "simulating") as step:
         results = WaysRegression(NETWORKS, cluster, output, small, jobs).run(lambda result: step())
+    write_atomically(output / ROWS, ways_csv(results))
     if as_json:
         print_json({"results": results})
     else:

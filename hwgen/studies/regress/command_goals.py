@@ -11,13 +11,16 @@ import typer
 
 from hwgen.api.arguments import size_text
 from hwgen.cli.console import print_json, print_table, printable
+from hwgen.ir.document import write_atomically
 from hwgen.ir.layer import Layer
-from hwgen.studies.regress.by_model import Modelled, by_model
+from hwgen.studies.regress.by_model import Modelled, by_model, modelled_csv
 from hwgen.studies.regress.goals import KINDS, verdict
 from hwgen.studies.regress.plans import Configuration
 
 __all__ = ["goal_cells", "goal_columns", "goal_data", "missed", "regress_by_model"]
 
+MODELLED = "model.csv"
+"""The file with a line for each configuration."""
 NOTE = (
     "nearest: the goal of its size is out of reach of one loop order with fixed markers, on lanes of any shape; "
     "shown is what holds in its place"
@@ -64,6 +67,7 @@ def regress_by_model(
     """Plan and predict all rows, print a line for each configuration; 1 if a goal is missed or a plan fails."""
     began = time.perf_counter()
     found, wrong = by_model(layers, configurations, folder, jobs, _tell)
+    write_atomically(folder / MODELLED, modelled_csv(found))
     seconds = time.perf_counter() - began
     wrong += [line for one in found if (line := missed(one.configuration, one.mean_utilisation, one.ratio))]
     if as_json:

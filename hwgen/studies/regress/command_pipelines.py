@@ -16,7 +16,7 @@ from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.jobs import jobs_option
 from hwgen.cli.pipelines import DramOption
 from hwgen.cli.printers.cosimulations import print_accesses, print_stacks
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, write_atomically
 from hwgen.studies.regress.pipeline import StackRegression
 from hwgen.studies.regress.pipeline_cases import (
     CaseSize,
@@ -26,6 +26,7 @@ from hwgen.studies.regress.pipeline_cases import (
     regression_cases,
     small_cases,
 )
+from hwgen.studies.regress.summary import borders, borders_csv, channels_text, shape_text, stacks_csv
 
 __all__ = ["print_sizes", "regress_stacks"]
 
@@ -78,6 +79,10 @@ def regress_stacks(
     note(f"{len(cases)} depth-first stacks; each pipeline's first run builds its simulator")
     with progress(len(cases), "simulating") as step:
         results = StackRegression(cases, output, jobs).run(lambda result: step())
+    ending = "_full_size" if full_size else "_all_channels" if all_channels else ""
+    write_atomically(output / f"stacks{ending}.csv", stacks_csv(results))
+    if full_size:
+        write_atomically(output / "borders.csv", borders_csv(results))
     late = [(str(result["stack"]), line) for result in results for line in _late(result)]
     if as_json:
         print_json({"results": results})
@@ -142,13 +147,9 @@ def _print_pace(results: list[dict[str, Any]]) -> None:
 
 def _print_borders(results: list[dict[str, Any]]) -> None:
     """What each border between tiles costs the slowest stage, by the cycle model."""
-    rows: list[list[object]] = []
-    for result in results:
-        for number, tile in enumerate((result["pace"] or {"tiles": []})["tiles"]):
-            if tile["measured"] is not None:
-                lost = tile["measured"] / tile["slowest"] - 1
-                busy = round(tile["cycles"] * tile["slowest"] / tile["measured"])
-                rows.append([result["stack"], number, busy, tile["cycles"], f"{lost:.2%}", f"{tile['within']:.2%}"])
+    rows: list[list[object]] = [
+        [*cells, f"{lost:.2%}", f"{allowed:.2%}"] for *cells, lost, allowed in borders(results)
+    ]
     columns = ["stack", "tile", "slowest stage", "output", "lost at the border", "allowed"]
     title = "Cycles from the end of the tile before to that of a tile, by the model, whose runs take the same cycles"
     print_table(title, columns, rows)
@@ -157,14 +158,10 @@ def _print_borders(results: list[dict[str, Any]]) -> None:
 def print_sizes(sizes: Sequence[tuple[str, CaseSize]]) -> None:
     """Print which parts of published networks are simulated, by name, and at which sizes."""
     rows: list[list[object]] = [
-        [name, _shape(size.input), _shape(size.published_input), "all" if size.divisor == 1 else f"1/{size.divisor}",
+        [name, shape_text(size.input), shape_text(size.published_input), channels_text(size.divisor),
          size.macs, size.published_macs, size.text]
         for name, size in sizes
     ]  # fmt: skip
     columns = ["stack", "input", "input published", "channels", "MACs", "MACs published", "what it is"]
     wide = ["channels", "MACs published", "input published"]
     print_table("What is simulated (inputs: channels x height x width)", columns, rows, wide=wide)
-
-
-def _shape(sizes: tuple[int, int, int]) -> str:
-    return " x ".join(map(str, sizes))

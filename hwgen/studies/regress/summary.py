@@ -1,4 +1,4 @@
-"""A regression's results in a line for each configuration."""
+"""Results of regressions in a line for each configuration, and as CSV."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,41 @@ from typing import Any
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import csv_lines
+from hwgen.lower.pipeline.program import KINDS
+from hwgen.studies.regress.goals import verdict
 from hwgen.studies.regress.hwc import Outcome
 from hwgen.studies.regress.plans import Configuration
 
-__all__ = ["Summary", "cluster_rows_csv", "failures", "rows_csv", "summaries"]
+__all__ = [
+    "Summary",
+    "borders",
+    "borders_csv",
+    "channels_text",
+    "cluster_rows_csv",
+    "failures",
+    "longest_wait",
+    "rows_csv",
+    "shape_text",
+    "stacks_csv",
+    "summaries",
+    "summary_csv",
+    "ways_csv",
+    "words_read",
+]
 
 COLUMNS = ("configuration", "layer", "bytes_predicted", "bytes_measured", "cycles_predicted", "cycles_measured",
            "utilisation", "passed", "seconds")  # fmt: skip
-CLUSTER_COLUMNS = ("case", "layer", "hwcs", "stalled", "macs", "bytes_measured", "cycles_predicted",
-                   "cycles_measured", "utilisation", "passed", "seconds")  # fmt: skip
+SUMMARY_COLUMNS = ("configuration", "rows", "missing", "wrong", "bytes", "of_the_optima", "utilisation", "cycles",
+                   "cycles_off", "verdict", "cpu_seconds")  # fmt: skip
+CLUSTER_COLUMNS = ("case", "layer", "hwcs", "stalled", "macs", "bytes_measured", "words_read", "cycles_predicted",
+                   "cycles_measured", "utilisation", "longest_wait_read", "longest_wait_write", "passed",
+                   "seconds")  # fmt: skip
+STACK_COLUMNS = ("stack", "tiles", "input", "input_published", "channels", "macs", "macs_published", "rings",
+                 "features", "overlap", "dram_bytes", "axi_bursts", "row_misses", "cycles_predicted",
+                 "cycles_measured", "slowest_stage", "off_pace", "may_be_off", "passed")  # fmt: skip
+BORDER_COLUMNS = ("stack", "tile", "slowest_stage", "output", "lost", "allowed")
+WAYS = ("layer_by_layer", "depth_first")
+WAYS_COLUMNS = ("network", "way", "on_chip_bytes", "dram_bytes", "cycles", "passed")
 
 
 @dataclass(frozen=True)
@@ -76,8 +102,24 @@ def _cells(result: dict[str, Any]) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def summary_csv(rows: Sequence[Summary]) -> str:
+    """Configurations as CSV, ratios with six digits; ``wrong`` are the rows of `Summary.differences` and `wrong`."""
+    return csv_lines([SUMMARY_COLUMNS, *map(_summary_cells, rows)])
+
+
+def _summary_cells(row: Summary) -> tuple[object, ...]:
+    goal = row.configuration.goal
+    return (
+        row.configuration.name, row.rows, row.missing, row.differences + row.wrong, row.total_bytes,
+        round(row.ratio, 6), round(row.mean_utilisation, 6), row.cycles, round(row.prediction_error, 6),
+        "" if goal is None else verdict(goal, row.mean_utilisation, row.ratio), round(row.cpu_seconds),
+    )  # fmt: skip
+
+
 def cluster_rows_csv(results: Sequence[dict[str, Any]]) -> str:
-    """Each case of a regression of clusters as CSV: bytes are those of I, W and O at the DRAM."""
+    """Each case of a regression of clusters as CSV: bytes are those of I, W and O at the DRAM, words those of I and W
+    that HWCs read at the TCDM, waits the most cycles that a burst of a cluster waited for those of others.
+    """
     return csv_lines([CLUSTER_COLUMNS, *map(_cluster_cells, results)])
 
 
@@ -85,9 +127,99 @@ def _cluster_cells(result: dict[str, Any]) -> tuple[object, ...]:
     cycles, passed = result["cycles"], result["equal"] and result["output_exact"] and not result["failures"]
     return (
         result["case"], result["layer"], result["hwcs"], "yes" if result["stalled"] else "no", result["macs"],
-        result["total_bytes"], cycles["predicted"], cycles["measured"], result["utilisation"],
+        result["total_bytes"], words_read(result, "measured"), cycles["predicted"], cycles["measured"],
+        result["utilisation"], *(longest_wait(result, channel) for channel in ("read", "write")),
         "yes" if passed else "no", round(result["seconds"], 1),
     )  # fmt: skip
+
+
+def words_read(result: dict[str, Any], kind: str) -> int:
+    """Words of I and W that HWCs read at the TCDM, ``predicted`` or ``measured``."""
+    at_tcdm = result[kind]["tcdm"]
+    return sum(int(at_tcdm[operand]["read"]["words"]) for operand in ("I", "W"))
+
+
+def longest_wait(result: dict[str, Any], channel: str) -> int | None:
+    """The longest wait of any cluster for a channel of the interconnect; None of one cluster alone."""
+    if "shared_out" not in result:
+        return None
+    waits = result["stalls"]["measured"]
+    return max(int(cycles) for name, cycles in waits.items() if name.endswith(f"_longest_wait_{channel}"))
+
+
+def stacks_csv(results: Sequence[dict[str, Any]]) -> str:
+    """Stacks of a regression as CSV: features are bytes of maps that are read and written, the overlap of tiles among
+    them; bytes, bursts and row misses at a DRAM are empty without one.
+    """
+    return csv_lines([STACK_COLUMNS, *map(_stack_cells, results)])
+
+
+def _stack_cells(result: dict[str, Any]) -> tuple[object, ...]:
+    size, moved, cycles = result["size"], result["measured"], result["cycles"]
+    dram = [sum(stream[name] for stream in result["dram"].values()) if result.get("dram") else None
+            for name in ("bytes", "axi_bursts", "row_misses")]  # fmt: skip
+    return (
+        result["stack"], result["factor"], shape_text(size["input"]), shape_text(size["published_input"]),
+        channels_text(size["divisor"]), size["macs"], size["published_macs"], result["rings"],
+        sum(moved[kind] for kind in KINDS), moved["overlap_out"] + moved["overlap_in"], *dram,
+        cycles["predicted"], cycles["measured"], cycles["slowest_stage"], *_off_pace(result["pace"]),
+        "no" if result["failures"] else "yes",
+    )  # fmt: skip
+
+
+def _off_pace(pace: dict[str, Any] | None) -> tuple[object, object]:
+    """How far the tile that differs most is from its slowest stage, and what it may; empty where it is not known."""
+    found = [
+        (tile["measured"] / tile["slowest"] - 1, tile["within"])
+        for tile in (pace or {"tiles": []})["tiles"]
+        if tile["measured"] is not None
+    ]
+    if not found:
+        return None, None
+    off, allowed = max(found, key=lambda one: abs(one[0]))
+    return round(off, 6), round(allowed, 6)
+
+
+def borders_csv(results: Sequence[dict[str, Any]]) -> str:
+    """Borders between tiles as CSV (`borders`)."""
+    return csv_lines([BORDER_COLUMNS, *borders(results)])
+
+
+def borders(results: Sequence[dict[str, Any]]) -> list[tuple[object, ...]]:
+    """Each later tile of each stack whose pace was measured: cycles of the slowest stage in it, from the end of the
+    output of the tile before to that of its own, and what part is lost and may be.
+    """
+    rows: list[tuple[object, ...]] = []
+    for result in results:
+        for number, tile in enumerate((result["pace"] or {"tiles": []})["tiles"]):
+            if tile["measured"] is not None:
+                lost = tile["measured"] / tile["slowest"] - 1
+                busy = round(tile["cycles"] * tile["slowest"] / tile["measured"])
+                rows.append((result["stack"], number, busy, tile["cycles"], round(lost, 6), tile["within"]))
+    return rows
+
+
+def ways_csv(results: Sequence[dict[str, Any]]) -> str:
+    """Networks both ways as CSV: bytes of maps, weights and biases at the DRAM; without failures both passed."""
+    return csv_lines([WAYS_COLUMNS, *(_way_cells(one, way) for one in results for way in WAYS)])
+
+
+def _way_cells(result: dict[str, Any], way: str) -> tuple[object, ...]:
+    found = result[way]
+    return (
+        result["network"], way.replace("_", " "), found["on_chip"], found["tensors"], found["cycles"],
+        "no" if result["failures"] else "yes",
+    )  # fmt: skip
+
+
+def shape_text(sizes: Sequence[int]) -> str:
+    """Channels, height and width as text."""
+    return " x ".join(map(str, sizes))
+
+
+def channels_text(divisor: int) -> str:
+    """What part of the published channels a case has."""
+    return "all" if divisor == 1 else f"1/{divisor}"
 
 
 def _summary(

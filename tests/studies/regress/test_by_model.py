@@ -1,5 +1,6 @@
 """``hwgen regress --model`` and the goals of busy HWCs."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,10 @@ def test_the_model_alone_has_what_the_simulation_is_compared_with(run: Run, tmp_
     assert answer.err.count("Mcycles predicted") == 4
     assert not (output / "results.jsonl").exists()
     layers = tuple(load_layer_set(str(path)).convolutions())
+    lines = list(csv.DictReader((output / "model.csv").read_text(encoding="utf-8").splitlines()))
+    for line, found in zip(lines, answer.json["configurations"], strict=True):
+        assert (line["configuration"], line["verdict"]) == (found["name"], "")
+        assert [int(line[name]) for name in ("bytes", "cycles")] == [found["total_bytes"], found["cycles"]]
     for budget, found in zip((256, 1024), answer.json["configurations"], strict=True):
         plan = make_plan(layers, Configuration("per-layer", budget), output / "plans")
         rows = rows_of(plan)

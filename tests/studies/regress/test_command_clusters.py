@@ -83,6 +83,8 @@ def test_what_is_done_is_not_done_again(
         cycles = [result["cycles"][way] for way in ("predicted", "measured")]
         assert [int(line[f"cycles_{way}"]) for way in ("predicted", "measured")] == cycles
         assert int(line["bytes_measured"]) == result["total_bytes"]
+        words = [result["measured"]["tcdm"][name]["read"]["words"] for name in "IW"]
+        assert (int(line["words_read"]), line["longest_wait_read"]) == (sum(words), "")  # no other cluster
 
 
 def test_all_hwcs_against_one(run: Run, arguments: list[object], simulated: Simulated) -> None:

@@ -1,5 +1,6 @@
 """A small network depth-first and layer by layer in the simulator: traffic, equal outputs, what is told if not."""
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,9 @@ def test_the_command(both: BothWays, run: Run, tmp_path: Path, monkeypatch: pyte
     document = run("regress-ways", "-o", tmp_path, "--small", "--json").json["results"]
     assert len(document) == len(runs) == len(regression.NETWORKS)  # nothing runs twice
     assert all(one["depth_first"]["tensors"] < one["layer_by_layer"]["tensors"] for one in document)
+    lines = list(csv.DictReader((tmp_path / "ways.csv").read_text(encoding="utf-8").splitlines()))
+    moved = [one[way]["tensors"] for one in document for way in ("layer_by_layer", "depth_first")]
+    assert [int(line["dram_bytes"]) for line in lines] == moved
     wrong = replace(both.depth_first, bias=0)
     monkeypatch.setattr(regression, "run_both_ways", lambda *_, **__: replace(both, depth_first=wrong))
     answer = run("regress-ways", "-o", tmp_path / "other", "--small")

@@ -98,6 +98,16 @@ def test_what_is_done_is_not_done_again(
         bytes_and_cycles = [row["total_bytes"]] * 2 + [row["cycles"][way] for way in ("predicted", "measured")]
         assert [int(cell) for cell in list(line.values())[2:6]] == bytes_and_cycles
         assert line["passed"] == "yes"
+    summed = list(csv.DictReader((tmp_path / "out" / "summary.csv").read_text(encoding="utf-8").splitlines()))
+    for line, summary in zip(summed, first["configurations"], strict=True):
+        assert [line[name] for name in ("configuration", "rows", "missing", "wrong")] == [
+            summary["name"],
+            "2",
+            "0",
+            "0",
+        ]
+        assert [int(line[name]) for name in ("bytes", "cycles")] == [summary["total_bytes"], summary["cycles"]]
+        assert float(line["utilisation"]) == summary["mean_utilisation"]
     again = run(*command)
     assert (again.status, again.json["simulated"], again.err) == (0, 0, "")
     assert {row["key"]: row for row in again.json["results"]} == {row["key"]: row for row in first["results"]}

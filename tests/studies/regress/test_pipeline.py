@@ -1,5 +1,6 @@
 """``hwgen regress-stacks`` on two small stacks: tables, what is kept, and what makes it fail."""
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import hwgen.studies.regress.pipeline as regression
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.pace import RunPace, TilePace, border_allowance
 from hwgen.ir.document import sealed, unsealed
+from hwgen.lower.pipeline.program import KINDS
 from hwgen.studies.regress.pipeline_cases import small_cases
 from tests.cli.command_line import Run, refused
 from tests.studies.engine.inline import open_inline
@@ -47,6 +49,16 @@ def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert result["cycles"]["measured"] == result["cycles"]["predicted"]
         for tile in result["pace"]["tiles"]:
             assert tile["measured"] == pytest.approx(tile["slowest"], rel=tile["within"])
+
+    lines = list(csv.DictReader((tmp_path / "stacks.csv").read_text(encoding="utf-8").splitlines()))
+    for line, result in zip(lines, results, strict=True):
+        assert [line[name] for name in ("stack", "channels", "dram_bytes")] == [result["stack"], "1/32", ""]
+        moved = [int(line[name]) for name in ("features", "overlap", "cycles_measured")]
+        assert moved[0] == sum(result["measured"][kind] for kind in KINDS)
+        overlap = sum(result["measured"][f"overlap_{way}"] for way in ("out", "in"))
+        assert moved[1:] == [overlap, result["cycles"]["measured"]]
+        assert line["passed"] == "yes"
+    assert int(lines[1]["overlap"]) > int(lines[0]["overlap"]) == 0
 
     file = tmp_path / "depth_first.jsonl"
     first, second = map(unsealed, file.read_text().splitlines())
