@@ -7,13 +7,14 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed-from-pyproject
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+REGRESSED := results/regress
 # One more than processors: some tests wait, for a time limit or for processes of their own. Algebra takes no second one.
 PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 
 # Commands start quickly where Python may keep what it has compiled of hwgen.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test nightly bench size cpu regress regress-model regress-hwce regress-cluster papers synth examples docs release figures lint format clean icarus chromium
+.PHONY: demo test nightly bench size cpu regress regress-model regress-hwce regress-cluster kept papers synth examples docs release figures lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -42,31 +43,33 @@ cpu: $(STAMP)
 	else echo "not root, or no apt-get: valgrind, libatlas3-base and libopenblas0-serial are taken if they are there"; fi
 	$(BIN)/python -m benchmarks.cpu results/cpu
 
-# Both go on where they were interrupted.
+# Goes on where it was interrupted; what fails does not end it. With make kept the page of results has its figures.
+define REGRESS
+hwgen regress stoutchinin_2019 --buffer 1KiB,2KiB,4KiB --per-layer --shared --busy -j $(JOBS) -o $(REGRESSED) && cp $(REGRESSED)/summary.csv $(REGRESSED)/busy_16.csv
+hwgen regress stoutchinin_2019 --buffer 4KiB,16KiB --multipliers 64 --per-layer --shared --busy -j $(JOBS) -o $(REGRESSED)
+hwgen regress stoutchinin_2019 --buffer 16KiB,64KiB --multipliers 256 --per-layer --shared --busy -j $(JOBS) -o $(REGRESSED)
+hwgen regress stoutchinin_2019 --buffer 1KiB --published -j $(JOBS) -o $(REGRESSED)
+hwgen regress stoutchinin_2019 --buffer 1KiB --printed -j $(JOBS) -o $(REGRESSED) && cp $(REGRESSED)/rows.csv $(REGRESSED)/printed.csv
+hwgen regress-stacks -j $(JOBS) -o $(REGRESSED)
+hwgen regress-stacks --full-size --dram cluster_ddr3 -o $(REGRESSED)
+hwgen regress-stacks --all-channels -o $(REGRESSED)
+hwgen regress-ways -j $(JOBS) -o $(REGRESSED)
+hwgen regress-clusters schedules/alexnet_cluster --hardware alexnet_cluster --against-one alexnet_3,alexnet_4,alexnet_5 --together alexnet_2,alexnet_3,alexnet_5 -o $(REGRESSED) && cp $(REGRESSED)/clusters.csv $(REGRESSED)/alexnet_cluster.csv
+hwgen regress-clusters schedules/alexnet_16bit --hardware alexnet_16bit -o $(REGRESSED) && cp $(REGRESSED)/clusters.csv $(REGRESSED)/alexnet_16bit.csv
+hwgen regress-clusters schedules/four_clusters --hardware four_clusters --clusters 4 -o $(REGRESSED)/four_clusters
+hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o $(REGRESSED)
+hwgen paper stoutchinin-2019 --rtl --results $(REGRESSED) -o $(REGRESSED)/stoutchinin
+hwgen paper cecconi-2017 --rtl -o $(REGRESSED)/cecconi
+hwgen paper sousa-2022 --rtl -o $(REGRESSED)/sousa
+hwgen paper goetschalckx-2019 --rtl --results $(REGRESSED) -o $(REGRESSED)/goetschalckx
+hwgen paper yang-2016 --rtl -o $(REGRESSED)/yang
+hwgen design stoutchinin_2019:alexnet --sram 256KiB -o $(REGRESSED)/design && hwgen cosim $(REGRESSED)/design -o $(REGRESSED)/designed.json
+endef
+export REGRESS
+
 regress: $(STAMP)
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB,2KiB,4KiB --per-layer --shared --busy -j $(JOBS) -o results/regress
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 4KiB,16KiB --multipliers 64 --per-layer --shared --busy -j $(JOBS) \
-	  -o results/regress
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 16KiB,64KiB --multipliers 256 --per-layer --shared --busy -j $(JOBS) \
-	  -o results/regress
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --published -j $(JOBS) -o results/regress
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --printed -j $(JOBS) -o results/regress
-	$(BIN)/hwgen regress-stacks -j $(JOBS) -o results/regress
-	$(BIN)/hwgen regress-stacks --full-size --dram cluster_ddr3 -o results/regress
-	$(BIN)/hwgen regress-stacks --all-channels -o results/regress
-	$(BIN)/hwgen regress-ways -j $(JOBS) -o results/regress
-	$(BIN)/hwgen regress-clusters schedules/alexnet_cluster --hardware alexnet_cluster \
-	  --against-one alexnet_3,alexnet_4,alexnet_5 --together alexnet_2,alexnet_3,alexnet_5 -o results/regress
-	$(BIN)/hwgen regress-clusters schedules/alexnet_16bit --hardware alexnet_16bit -o results/regress
-	$(BIN)/hwgen regress-clusters schedules/four_clusters --hardware four_clusters --clusters 4 -o results/regress/four_clusters
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress
-	$(BIN)/hwgen paper stoutchinin-2019 --rtl --results results/regress -o results/regress/stoutchinin
-	$(BIN)/hwgen paper cecconi-2017 --rtl -o results/regress/cecconi
-	$(BIN)/hwgen paper sousa-2022 --rtl -o results/regress/sousa
-	$(BIN)/hwgen paper goetschalckx-2019 --rtl --results results/regress -o results/regress/goetschalckx
-	$(BIN)/hwgen paper yang-2016 --rtl -o results/regress/yang
-	$(BIN)/hwgen design stoutchinin_2019:alexnet --sram 256KiB -o results/regress/design
-	$(BIN)/hwgen cosim results/regress/design -o results/regress/design.json
+	@mkdir -p $(REGRESSED); failed=0; while IFS= read -r line; do echo "$$line"; \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" bash -c "set -o pipefail; $$line" < /dev/null || failed=1; done <<< "$$REGRESS"; exit $$failed
 
 # The claims of the papers without RTL, as docs/papers keeps them, and the page that is made of them.
 papers: $(STAMP)
@@ -77,26 +80,28 @@ papers: $(STAMP)
 	$(BIN)/hwgen paper yang-2016 --cpu docs/papers/cpu_accesses.csv -j $(JOBS) -o results/papers/yang-2016
 	for paper in stoutchinin-2019 cecconi-2017 sousa-2022 goetschalckx-2019 yang-2016; do \
 	  cp results/papers/$$paper/claims.json docs/papers/$$paper.json; done
-	cp results/papers/stoutchinin-2019/fig8_sums.csv docs/papers/stoutchinin-2019_fig8.csv
 	$(BIN)/python -m pip install -q -e '.[examples]'
 	$(BIN)/python -m examples.digits.fixed_point
 	cp results/examples/digits_16bit/claims.json docs/papers/sousa-2022_table1.json
 	$(BIN)/python -m hwgen.papers.kept
+	$(BIN)/python -m manual.results.files
 
 # The 14 configurations of busy HWCs by the cycle model alone.
 regress-model: $(STAMP)
-	$(BIN)/hwgen regress stoutchinin_2019 --model --buffer 1KiB,2KiB,4KiB --per-layer --shared --busy -j $(JOBS) \
-	  -o results/regress
-	$(BIN)/hwgen regress stoutchinin_2019 --model --buffer 4KiB,16KiB --multipliers 64 --per-layer --shared --busy \
-	  -j $(JOBS) -o results/regress
-	$(BIN)/hwgen regress stoutchinin_2019 --model --buffer 16KiB,64KiB --multipliers 256 --per-layer --shared --busy \
-	  -j $(JOBS) -o results/regress
+	@set -e; for sizes in "16 1KiB,2KiB,4KiB" "64 4KiB,16KiB" "256 16KiB,64KiB"; do read -r number buffers <<< "$$sizes"; \
+	  $(BIN)/hwgen regress stoutchinin_2019 --model --buffer $$buffers --multipliers $$number --per-layer --shared --busy \
+	    -j $(JOBS) -o $(REGRESSED); cp $(REGRESSED)/model.csv $(REGRESSED)/model_$$number.csv; done
+
+# What the commands left of the figures in docs/results.md, kept with it; the tables of the page are written anew.
+kept: $(STAMP)
+	$(BIN)/python -m manual.results.files
 
 # All rows on one cluster of four HWCs (docs/results.md).
 regress-cluster: $(STAMP)
 	test -d results/regress/four_hwcs_1KiB || $(BIN)/hwgen schedule stoutchinin_2019 --hardware four_hwcs_1KiB \
 	  -o results/regress/four_hwcs_1KiB
-	$(BIN)/hwgen regress-clusters results/regress/four_hwcs_1KiB --hardware four_hwcs_1KiB -o results/regress
+	$(BIN)/hwgen regress-clusters results/regress/four_hwcs_1KiB --hardware four_hwcs_1KiB -o results/regress \
+	  && mkdir -p results/regress/four_hwcs && cp results/regress/clusters.csv results/regress/four_hwcs
 
 regress-hwce: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress
