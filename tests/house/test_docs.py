@@ -50,10 +50,6 @@ def test_every_page_of_the_navigation_is_there() -> None:
     assert set(pages(yaml.safe_load(text)["nav"])) <= there | set(generated_pages())
 
 
-OF_FIGURES = {"results.md"}
-"""Pages that begin with what their figures are."""
-
-
 def pages() -> dict[str, str]:
     """The pages that are read, by name; those of the API are looked into."""
     written = {
@@ -63,7 +59,7 @@ def pages() -> dict[str, str]:
     return written | {name: text for name, text in generated_pages().items() if not name.startswith("api/")}
 
 
-@pytest.mark.parametrize("name", sorted(set(pages()) - OF_FIGURES))
+@pytest.mark.parametrize("name", sorted(pages()))
 def test_a_page_begins_with_what_one_can_do_with_it(name: str) -> None:
     title, first, *_ = pages()[name].split("\n\n")
     assert re.fullmatch(r"# [^\n]+", title)

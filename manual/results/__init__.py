@@ -1,0 +1,1 @@
+"""The figures of the page of results, from the files that the commands beside them left."""
