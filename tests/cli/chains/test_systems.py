@@ -1,5 +1,6 @@
 """``--clusters``: layers shared out to several clusters, on the command line."""
 
+import csv
 import json
 import shutil
 import subprocess
@@ -71,6 +72,7 @@ def test_every_partition_is_run_and_the_last_one_stalled(
             "utilisation": 0.5,
             "seconds": 1,
             "stalls": {"measured": waits},
+            "measured": {"tcdm": {operand: {"read": {"words": 30}} for operand in "IW"}},
             "shared_out": {"clusters": clusters},
         }
         return [SimpleNamespace(as_json=lambda: found)]
@@ -84,6 +86,9 @@ def test_every_partition_is_run_and_the_last_one_stalled(
     assert answer.status == 0
     assert "random_1, KS&OFM" in answer.out
     assert "waited for those of others" in answer.out
+    (line, *_) = csv.DictReader((tmp_path / "results" / "clusters.csv").read_text(encoding="utf-8").splitlines())
+    assert [line[f"longest_wait_{way}"] for way in ("read", "write")] == ["7", "9"]
+    assert line["words_read"] == "60"
 
 
 def test_wrong_options_are_refused(run: Run, arguments: list[object], tmp_path: Path) -> None:
