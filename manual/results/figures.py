@@ -23,7 +23,7 @@ SETTINGS: tuple[str, ...] = (
     "fails if its HWC takes more than 8,500 LUT4-equivalents",
     "the command fails below 3.6.",
     "(130 nm, 1.2 V, 25 C)",
-    "for the first 2,048 cycles of an HWC's work",
+    "before 8,192 cycles of an HWC's work were played there in place of 2,048",
 )
 """What is no result."""
 

@@ -128,17 +128,19 @@ def _begins_of(timings: TimingOf, tiles: TileCommands) -> BegunOf:
     rings = tiles.placement
     pitches = Pitches(rings.I.pitch, rings.I.plane, rings.O.pitch, rings.O.plane)
 
-    def begins(part: Slice, first: Waiting) -> Begun:
+    def begins(part: Slice, first: Waiting, most: int) -> Begun:
         timing = timings(part)
-        return begun(timing, first, pitches) if any(one.any() for one in first) else _in_time(timing, pitches)
+        if any(one.any() for one in first):
+            return begun(timing, first, pitches, most)
+        return _in_time(timing, pitches, most)
 
     return begins
 
 
 @lru_cache(maxsize=KEPT_SLICES)
-def _in_time(timing: HwcTiming, pitches: Pitches) -> Begun:
+def _in_time(timing: HwcTiming, pitches: Pitches, most: int) -> Begun:
     """Where no access waits."""
-    return begun(timing, IN_TIME, pitches)
+    return begun(timing, IN_TIME, pitches, most)
 
 
 @lru_cache(maxsize=KEPT_SLICES)

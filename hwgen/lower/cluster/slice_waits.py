@@ -2,8 +2,8 @@
 
 An HWC asks for its words when its operations are far enough, and these wait for the words: so a wave of slices is
 played at the banks (`hwgen.model.cluster.bank_waits`) with what the timing model of the HWC says that it asks for;
-the timing model is played with what each access has then waited; and so on in turns, until both agree. What is beyond
-the first cycles that are played is as slow as the last ones of them. The DMA begins with a tile, and rests when all
+the timing model is played with what each access has then waited; and so on in turns (`Effort`). What is beyond the
+first cycles that are played is as slow as the last ones of them. The DMA begins with a tile, and rests when all
 is moved that it moves beside it. So a short tile of one HWC is played, whose ports may follow those of the DMA from
 bank to bank; of long ones, and where HWCs meet each other, the mean of plays with the DMA and without it counts.
 """
@@ -23,7 +23,7 @@ from hwgen.lower.cluster.leaders import leaders_of
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.bank_waits import BankContest, Moved, Stream, Waits
 from hwgen.model.cluster.levels import spread_side_by_side
-from hwgen.model.cluster.port_requests import PLAYED, RECORDS, Begun, Requests
+from hwgen.model.cluster.port_requests import RECORDS, Begun, Requests
 from hwgen.model.compiled import njit
 from hwgen.model.hwc.cycles import IN_TIME, Waiting
 from hwgen.model.system.times import Late, Work
@@ -32,14 +32,12 @@ __all__ = ["KEPT_SLICES", "BegunOf", "Overlap", "Tempo", "WorkOf", "with_waits"]
 
 WorkOf = Callable[[Slice], int]
 """The cycles of a slice of which no access waits."""
-BegunOf = Callable[[Slice, Waiting], Begun]
-"""How a slice begins whose first accesses wait so long."""
+BegunOf = Callable[[Slice, Waiting, int], Begun]
+"""How a slice begins whose first accesses wait so long, as far as that many cycles."""
 Tempo = Sequence[Sequence[Work]]
 """What the slices of each tile take."""
 ROUNDS = 3
 """How often it is looked at most what the DMA does meanwhile: the longer HWCs take, the more of it is beside them."""
-TURNS = 4
-"""How often a wave is played at most: the longer HWCs take, the less they wait for each other."""
 ENOUGH = 0.01
 """Nothing is played again where the work takes as long as it was taken to, but for this part. Both ways: waits are
 too short where HWCs are taken to be slower than they are."""
@@ -47,6 +45,30 @@ LEVELS = 8
 """Shares of the time in which the DMA moves are rounded to this part of it, so that few are looked at."""
 KEPT_SLICES = 4096
 """Slices of which what follows from them alone is kept: schedules that differ around their tiles share them."""
+
+
+class Effort(NamedTuple):
+    """How far and how often a wave is played: the longer HWCs take, the less they wait for each other.
+
+    Members
+    -------
+    most : cycles of a slice at most; what follows is as slow as the second half of them.
+    turns, mean : how often at most, and how many of the last turns count.
+    eased : waits go half way to those that are found, until that makes little of a difference.
+    """
+
+    most: int
+    turns: int
+    mean: int
+    eased: bool
+
+
+EASED = Effort(2048, 4, 1, eased=True)
+"""What is played of one HWC, which waits for the DMA alone, and of several that are only estimated."""
+MEETING = Effort(8192, 8, 4, eased=False)
+"""What is played of several HWCs. They begin together and draw apart later, so that their first cycles say little of thousands.
+What a turn finds is right as far as the turn before it was, and some twenty cycles farther; what follows is one way
+in which they may meet. So the mean of several turns counts, each of which has the waits of the one before."""
 
 
 class Overlap(NamedTuple):
@@ -84,7 +106,7 @@ def with_waits(
     rates, shares = overlap(found)
     contests = [BankContest(one, cluster.banks) for one in moved]
     plays = [
-        _Played(work, begins, _Wave.of(tiles, cluster, kind, alike=alike), contest, rates)
+        _Played(work, begins, _Wave.of(tiles, cluster, kind, alike=alike), contest, rates, estimated=alike)
         for kind, contest in enumerate(contests)
     ]
     for turn in range(ROUNDS):
@@ -183,16 +205,26 @@ class _Played:
         The banks, and what the DMA moves.
     rates
         Lines that the DMA loads and stores in a cycle in which it does.
+    estimated
+        Whether it need not be played long.
     """
 
     def __init__(
-        self, work: WorkOf, begins: BegunOf, wave: _Wave, contest: BankContest, rates: tuple[float, float]
+        self,
+        work: WorkOf,
+        begins: BegunOf,
+        wave: _Wave,
+        contest: BankContest,
+        rates: tuple[float, float],
+        *,
+        estimated: bool,
     ) -> None:
         self._begins, self._wave, self._contest, self._rates = begins, wave, contest, rates
+        self._effort = EASED if estimated or len(wave.parts) == 1 else MEETING
         self._alone, self._in_time = [work(part) for part in wave.parts], self._begun([IN_TIME] * len(wave.parts))
         self._parts = wave.tiles.slices[wave.tile]
         self._works = [work(part) for part in self._parts]
-        self._whole = len(self._parts) == 1 and self._alone[0] <= PLAYED
+        self._whole = len(self._parts) == 1 and self._alone[0] <= EASED.most
         self._found: dict[tuple[bool, bool], tuple[list[float], NDArray[np.float64]]] = {}
 
     def scale(self, works: Sequence[Work]) -> float:
@@ -239,27 +271,37 @@ class _Played:
         ``ends`` : cycles until which the DMA loads and stores.
         """
         waits, begun, takes = [IN_TIME] * len(self._alone), self._in_time, [float(one) for one in self._alone]
-        for turn in range(TURNS):
-            found = self._contest.waits(self._wave.streams(begun), self._rates, ends, int(min(PLAYED, max(takes))))
+        turns, effort = list[tuple[list[float], NDArray[np.float64]]](), self._effort
+        for turn in range(effort.turns):
+            until = int(min(effort.most, max(takes)))
+            found = self._contest.waits(self._wave.streams(begun), self._rates, ends, until)
             late = np.array([found.words[0], found.single[0], found.words[1]])
             if not found.accesses.any():
                 break
             others = [self._wave.waiting(place, found, begun) for place in range(len(begun))]
             # Who waits less asks earlier, and then waits more: half way it settles.
-            waits = [_between(one, other) for one, other in zip(waits, others, strict=True)]
+            half_way = effort.eased or not turn
+            waits = [_between(one, other) for one, other in zip(waits, others, strict=True)] if half_way else others
             begun, before = self._begun(waits), sum(takes)
             takes = [
                 one.lasts(in_time, alone)
                 for one, in_time, alone in zip(begun, self._in_time, self._alone, strict=True)
             ]
-            if turn and abs(sum(takes) - before) <= ENOUGH * before:  # half of the waits may cost nothing, all much
+            turns.append((takes, late))
+            # Half of the waits may cost nothing, all much: the first turn says little.
+            if effort.eased and turn and abs(sum(takes) - before) <= ENOUGH * before:
                 break
-        return takes, late
+        if not turns:
+            return takes, late
+        counted = turns[-effort.mean :]
+        means = [sum(each) / len(counted) for each in zip(*(one for one, _ in counted), strict=True)]
+        return means, np.mean([one for _, one in counted], axis=0)
 
     def _begun(self, waits: Sequence[Waiting]) -> list[Begun]:
         """How the slices of the wave begin."""
         wave = self._wave
-        found = {place: self._begins(wave.parts[place], waits[place]) for place in dict.fromkeys(wave.alike)}
+        most = self._effort.most
+        found = {place: self._begins(wave.parts[place], waits[place], most) for place in dict.fromkeys(wave.alike)}
         return [found[place] for place in wave.alike]
 
 

@@ -14,10 +14,8 @@ from hwgen.model.hwc.timing import outputs, requests
 from hwgen.model.hwc.timing.outputs import BIASES, LOADED, STORED
 from hwgen.model.hwc.timing.requests import ASKED, COUNT, NUMBER
 
-__all__ = ["PLAYED", "RECORDS", "Begun", "Pitches", "Requests", "begun"]
+__all__ = ["RECORDS", "Begun", "Pitches", "Requests", "begun"]
 
-PLAYED = 2048
-"""Cycles that are looked at, and requests of a port."""
 OUTPUTS, SUMS, RECORDS = range(3)
 """Regions at the port of O: final outputs, partial sums, and biases with what comes along with them."""
 Ints = NDArray[np.int64]
@@ -75,10 +73,13 @@ class Begun:
         return float(times[-1] + (cycles - then[1]) * slower)
 
 
-def begun(timing: HwcTiming, first: Waiting, pitches: Pitches) -> Begun:
-    """The beginning of a layer where the first accesses at each port wait as ``first`` has it, biases left out."""
-    cycles, records, progress = timing.beginning(PLAYED, first)
-    found = np.empty((3, 3, PLAYED), np.int64)
+def begun(timing: HwcTiming, first: Waiting, pitches: Pitches, most: int) -> Begun:
+    """The beginning of a layer where the first accesses at each port wait as ``first`` has it, biases left out.
+
+    ``most`` : cycles that are looked at, and requests of a port.
+    """
+    cycles, records, progress = timing.beginning(most, first)
+    found = np.empty((3, 3, most), np.int64)
     numbers = _requests(records, found, timing.block, pitches, timing.bias_uses)
     by_port = tuple(Requests(*one[:, :number]) for one, number in zip(found, numbers, strict=True))
     return Begun(cycles, by_port, progress)  # type: ignore[arg-type]
@@ -104,7 +105,7 @@ def _inputs(records, found, stride, top, height, word, begins, pitch, plane):  #
                                 return number
                             time, left = records[at, 1], records[at, NUMBER]
                             at += 1
-                        if number == PLAYED:
+                        if number == found.shape[1]:
                             return number
                         found[0, number], found[1, number] = time, OUTPUTS
                         found[2, number] = (row - top) * pitch + one * plane + place * word - begins
@@ -140,7 +141,7 @@ def _weights(records, found, word, pitch, element):  # type: ignore[no-untyped-d
         done = 0
         while at <= records[0, COUNT] and records[at, 0] == ASKED:
             for i in range(records[at, NUMBER]):
-                if number == PLAYED:
+                if number == found.shape[1]:
                     return number
                 line, left = done // in_line, done % in_line
                 lane, left = line * channels + left // lane_words, left % lane_words
@@ -185,7 +186,7 @@ def _outputs(records, found, element, word, begins, pitch, plane, record_words, 
         for one in range(channel, channel + channels):
             for row in range(y, y + rows):
                 for place in range(low, high):
-                    if number == PLAYED:
+                    if number == found.shape[1]:
                         return number
                     found[0, number], found[2, number] = time + done, place * size
                     if kind == LOADED:

@@ -13,13 +13,14 @@ from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.lower.cluster.tiles import TileCommands
 from hwgen.model.cluster.cluster_counts import predict_cluster
-from hwgen.model.cluster.port_requests import PLAYED, RECORDS, Begun, Pitches, begun
+from hwgen.model.cluster.port_requests import RECORDS, Begun, Pitches, begun
 from hwgen.model.hwc.cycles import IN_TIME, HwcTiming
 from hwgen.model.hwc.timing.state import PARTS
 from hwgen.model.nest.one_level import PerOperand
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import order_from
 
+PLAYED = 2048
 PORTS = [Ports(), Ports(I=64, W=64, O=128)]
 ORDER = order_from("m y x O c I k W l m y x")
 LANES = Lanes(m=8, c=8)
@@ -53,7 +54,7 @@ def in_time(program: ClusterProgram) -> list[Begun]:
     """How all slices begin."""
     rings = program.placement
     pitches = Pitches(rings.I.pitch, rings.I.plane, rings.O.pitch, rings.O.plane)
-    return [begun(timing, IN_TIME, pitches) for _, timing in timings(program)[1]]
+    return [begun(timing, IN_TIME, pitches, PLAYED) for _, timing in timings(program)[1]]
 
 
 @pytest.mark.parametrize("ports", PORTS)
@@ -133,10 +134,10 @@ def test_what_is_not_played_is_as_slow_as_what_is() -> None:
     nest = (*LOCAL[:3], Loop("c", 8), *LOCAL[4:])
     schedule = Schedule(layer=layer, nest=(Loop("m", 8), *nest), lanes=LANES, requantisation="scaled")
     timing, pitches = HwcTiming(schedule, PerOperand(1024, 512, 2560)), Pitches(12, 288, 8, 176)
-    early, alone = begun(timing, IN_TIME, pitches), timing.cycles().total
+    early, alone = begun(timing, IN_TIME, pitches, PLAYED), timing.cycles().total
     assert early.cycles is None
     assert early.lasts(early, alone) == pytest.approx(alone, abs=1)
     first = np.full(PLAYED, 1), np.full(PLAYED, 3), IN_TIME[2]
-    slow = begun(timing, first, pitches).lasts(early, alone)
+    slow = begun(timing, first, pitches, PLAYED).lasts(early, alone)
     assert slow > 1.2 * alone
     assert slow == pytest.approx(timing.cycles(PerOperand(PARTS, 3 * PARTS, 0)).total, rel=0.05)
