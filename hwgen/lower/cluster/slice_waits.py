@@ -66,9 +66,10 @@ class Effort(NamedTuple):
 EASED = Effort(2048, 4, 1, eased=True)
 """What is played of one HWC, which waits for the DMA alone, and of several that are only estimated."""
 MEETING = Effort(8192, 8, 4, eased=False)
-"""What is played of several HWCs. They begin together and draw apart later, so that their first cycles say little of thousands.
-What a turn finds is right as far as the turn before it was, and some twenty cycles farther; what follows is one way
-in which they may meet. So the mean of several turns counts, each of which has the waits of the one before."""
+"""What is played of several HWCs. They begin together and draw apart later, so that their first cycles say little of
+thousands. What a turn finds is right as far as the turn before it was, and some twenty cycles farther; what follows
+is one way in which they may meet. So the mean of several turns counts, each of which has the waits of
+the one before."""
 
 
 class Overlap(NamedTuple):
