@@ -1,5 +1,6 @@
 """A cluster as a device, and simulated clusters: one in its harness, or a system of several."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,13 +30,18 @@ class SimulatedCluster:
     clusters: int | None = None
     stalls: bool = True
 
-    def transfer(self, address: int, value: int | None = None) -> tuple[int, bool]:
-        """One access on the configuration port (a read without ``value``): data, and whether it was refused."""
+    def transfer(
+        self, address: int, value: int | None = None, run: Callable[[int], object] | None = None
+    ) -> tuple[int, bool]:
+        """One access on the configuration port (a read without ``value``): data, and whether it was refused.
+
+        ``run`` passes the cycles that it takes, if something is to be seen in them.
+        """
         at = self.harness
         go = 1 - at.get("cfg_go")
         at.set(cfg_write=int(value is not None), cfg_address=address, cfg_data=value or 0, cfg_go=go)
         for _ in range(100):
-            at.run(2)
+            (run or at.run)(2)
             if at.get("cfg_served") == go:
                 return at.get("cfg_answer"), bool(at.get("cfg_error"))
         raise ToolError(f"the cluster does not answer on its configuration port: {address:#x}")

@@ -91,12 +91,27 @@ def run_clusters(
         for place, unit in zip(places, job.units, strict=True)
     ]
 
-    def command(what: Control) -> None:
+    def command(what: Control, run: Callable[[int], object] = harness.run) -> None:
         for place in places:
-            model.transfer(place.window + addresses["control"], what)
+            model.transfer(place.window + addresses["control"], what, run)
+
+    def count_anew() -> None:
+        """A cycle in which counts begin for what is next, of each program that has settled."""
+        for number in _settled(model):
+            harness.set(recount=1, **between(number))
+        harness.run(1)
+        harness.set(recount=0)
+
+    def meanwhile(cycles: int) -> None:
+        """Run for some cycles, in which programs that have started may settle."""
+        while cycles > 0:
+            cycles -= harness.run(cycles, until_finished=not harness.get("ended"))
+            if cycles > 0 and not harness.get("ended"):
+                count_anew()
+                cycles -= 1
 
     began = time.perf_counter()
-    command(Control.START)
+    command(Control.START, meanwhile)
     if job.abort_after:
         harness.run(job.abort_after, until_finished=True)
         command(Control.ABORT)
@@ -109,10 +124,7 @@ def run_clusters(
         harness.set(rst=0)
         harness.run(200)
     while harness.get("finished") and not harness.get("ended"):
-        for number in _settled(model):
-            harness.set(recount=1, **between(number))
-        harness.run(1)
-        harness.set(recount=0)
+        count_anew()
         harness.run(job.cycle_limit + 1000, until_finished=True)  # none where another program settles a cycle later
     seconds = time.perf_counter() - began
     harness.run(30)

@@ -104,26 +104,27 @@ def test_images_run_on_several_clusters_at_the_same_time(run: Run, tmp_path: Pat
         image = np.random.default_rng(number).normal(size=(2, 2, 6, 5)).astype(np.float32)
         np.save(tmp_path / f"{number}.npy", image[: 1 + number])
     several = [one for number in range(2) for one in ("--input", tmp_path / f"{number}.npy")]
-    on = ("--hardware", whole, "--clusters", "2")
+    clusters = 4  # the first has begun its first layer before the last is started
+    on = ("--hardware", whole, "--clusters", clusters)
     odd = run("run", model, *on, *several, "-o", tmp_path / "odd")
     refused(odd, ".npy: expected a multiple of 2 images, got 3")
-    np.save(tmp_path / "0.npy", np.concatenate([np.load(tmp_path / "0.npy")] * 2))
+    np.save(tmp_path / "0.npy", np.concatenate([np.load(tmp_path / "0.npy")] * 6))
     document = run("run", model, *on, *several, "-o", tmp_path / "out", "--json").json
     programs = document["programs"]
     assert [(one["image"], one["cluster"], len(one["layers"])) for one in programs] == [
-        (image, image % 2, layers) for first in (0, 2) for layers in (3, 1) for image in (first, first + 1)
+        (first + cluster, cluster, layers) for first in (0, 4) for layers in (3, 1) for cluster in range(clusters)
     ]
     assert all(one["passed"] for one in programs)
-    assert (document["clusters"], document["exact"], document["onnxruntime"]["equal"]) == (2, True, 1)
+    assert (document["clusters"], document["exact"], document["onnxruntime"]["equal"]) == (clusters, True, 1)
     for source in ("predicted", "measured"):
         ends = [one["cycles"][source] + START_AFTER_START * one["cluster"] for one in programs]
-        assert document["cycles"][source] == sum(max(pair) for pair in zip(ends[::2], ends[1::2], strict=True))
+        assert document["cycles"][source] == sum(max(ends[at : at + clusters]) for at in range(0, 16, clusters))
     predicted = run("predict", model, *on, "--json").json["networks"][0]
     assert 2 * predicted["cycles"] == pytest.approx(document["cycles"]["predicted"], abs=2)
     beside = run("network", model, *several, "-o", tmp_path / "reference", "--json").json
     ((name, file),) = document["outputs"].items()
     made = np.load(tmp_path / "out" / file)
-    assert (made.shape, len(np.unique(made)) > 3) == ((4, 3, 5), True)
+    assert (made.shape, len(np.unique(made)) > 3) == ((8, 3, 5), True)
     np.testing.assert_array_equal(made, np.load(tmp_path / "reference" / beside["outputs"][name]))
 
 
