@@ -47,11 +47,15 @@ class TilePace:
 class RunPace:
     """Cycles of a run of tiles.
 
-    Members ------- tiles : those that make pixels of the last row's map. drain : cycles from the last line of the
-    last of them to the end of the run. waited : stall cycles of all streams but skips: see
-    `cosim.pipeline.run.StreamTimes`. skips_waited : stall cycles of skips through DRAM. These streams read ahead and
-    wait for data that the stack has yet to write; the pace of the tiles shows that this does not slow the output.
-    differs : of a pace by the cycle model: the simulated cycles of the run less those of the model."""
+    Members
+    -------
+    tiles : those that make pixels of the last row's map.
+    drain : cycles from the last line of the last of them to the end of the run.
+    waited : stall cycles of all streams but skips: see `cosim.pipeline.run.StreamTimes`.
+    skips_waited : stall cycles of skips through DRAM. These streams read ahead and wait for data that the stack has
+        yet to write; the pace of the tiles shows that this does not slow the output.
+    differs : of a pace by the cycle model: the simulated cycles of the run less those of the model.
+    """
 
     tiles: tuple[TilePace, ...]
     drain: int

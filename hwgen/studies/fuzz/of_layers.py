@@ -17,6 +17,8 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "objective": (None, "traffic", "balanced", "cycles"),
     "per_layer": (None, True),
     "fitted": (None, True),
+    "cluster.clusters": (None, 2, 4, 5),
+    "cluster.clusters.partition": (None, "KS", "OFM", "KS+OFM"),
     "simulated": SIMULATORS,
     "simulated.stalls": (None, True),
 }
@@ -25,7 +27,13 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 def _legal(case: Case) -> bool:
     wrong = case["cluster"] and (case["simulated"] == "icarus" or case["fitted"])
     wrong = wrong or (case["batch"] > 1 and not case["cluster"])  # an HWC alone runs one image
+    wrong = wrong or (case["cluster.clusters"] and not _is_shared(case))
     return not wrong and len(_constants(case)) < 2 and is_layer(case) and is_hardware(case)
+
+
+def _is_shared(case: Case) -> bool:
+    """Whether several clusters take shares of such a layer."""
+    return case["batch"] == 1 and case["requantisation"] in (None, "shift") and not case["cluster.vector"]
 
 
 def _constants(case: Case) -> set[int]:
@@ -66,6 +74,8 @@ def _ask(case: Case, bench: Bench) -> None:
             [{key: one[key] for key in keys} for one in rows] for rows in (row, predicted)))  # fmt: skip
     if case["simulated"]:
         _simulate(case, bench, work, predicted)
+    if case["cluster.clusters"]:
+        _share_out(case, bench)
 
 
 def _simulate(case: Case, bench: Bench, work: list[Any], predicted: list[Any]) -> None:
@@ -95,16 +105,28 @@ def _simulate(case: Case, bench: Bench, work: list[Any], predicted: list[Any]) -
         )
 
 
+def _share_out(case: Case, bench: Bench) -> None:
+    """What was scheduled, each layer on several clusters at the same time."""
+    how = ["found", "--hardware", MACHINE, *given(case, "cluster.clusters", "cluster.clusters.partition")]
+    generated = bench("generate", *how, "-o", "system")
+    if case["simulated"]:
+        stalls = given(case, "simulated.stalls")
+        ran = bench("cosim", *how, *stalls, "--seed", 3, failing=True)
+        bench.same("refused by generate, and by cosim", generated.refused, ran.refused)
+        if not ran.refused:
+            judge(bench, ran, "cluster", stalls=bool(stalls))
+
+
 def _measured(answer: Answer) -> list[Any]:
     return [(one["layer"], one["measured"], one["cycles"]["measured"]) for one in answer.json["results"]]
 
 
 def _together(counts: dict[str, Any]) -> dict[str, Any]:
-    """Counts whose writes of O at a TCDM are one: in a cluster partial sums share the addresses of the outputs."""
+    """Counts whose writes of O are one but at the DRAM: elsewhere partial sums share the addresses of the outputs."""
     found = {level: dict(operands) for level, operands in counts.items()}
-    for level in {"tcdm", "tcdm_dma"} & set(found):
+    for level in set(found) - {"dram"}:
         ways = found[level]["O"]
-        written = {unit: ways["write_partial"][unit] + ways["write"][unit] for unit in ("bytes", "words")}
+        written = {unit: ways["write_partial"][unit] + number for unit, number in ways["write"].items()}
         found[level]["O"] = {"read_partial": ways["read_partial"], "written": written}
     return found
 

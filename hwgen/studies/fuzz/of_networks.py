@@ -1,4 +1,4 @@
-"""Small quantised networks: layer by layer on HWCs and clusters, and depth-first."""
+"""Small quantised networks: layer by layer on HWCs and clusters, depth-first, and both one after the other."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from hwgen.ir.document import dump_yaml
 from hwgen.studies.fuzz.bench import Bench
 from hwgen.studies.fuzz.hardware import HARDWARE, hardware_data, is_hardware
-from hwgen.studies.fuzz.kind import MACHINE, MODEL, SIMULATORS, Kind, given, judge, judge_cycles
+from hwgen.studies.fuzz.kind import MACHINE, MODEL, SIMULATORS, Kind, given, judge, judge_cycles, judge_results
 from hwgen.studies.fuzz.models import NODES, Chain
 from hwgen.studies.fuzz.pairs import Case, Space
 
-__all__ = ["DEPTH_FIRST", "NETWORK", "OF_NETWORKS", "write_model"]
+__all__ = ["CHAINS", "DEPTH_FIRST", "NETWORK", "OF_NETWORKS", "write_model"]
 
 WHOLE = "1MiB"
 """More than any of these networks needs."""
@@ -76,15 +76,18 @@ def _ask(case: Case, bench: Bench) -> None:
         bench.differs("outputs are not those of the reference, and no failure is named")
 
 
-ON_HARDWARE: dict[str, tuple[Any, ...]] = {
+SCALED: dict[str, tuple[Any, ...]] = {
     "requantisation": ("scaled",),
     "constants": (None,),
     **{name: HARDWARE[name][1:] for name in ("lanes", "order", "buffers")},
+}
+"""Hardware that a quantised network may have."""
+ON_HARDWARE: dict[str, tuple[Any, ...]] = {
     "cluster.resident": (None, True),
-    "cluster.clusters": (None, 2),
+    "cluster.clusters": (None, 2, 4),
     "simulated": SIMULATORS,
 }
-OF_NETWORKS = Kind(Space(HARDWARE | NETWORK | ON_HARDWARE, _legal), _write, _ask)
+OF_NETWORKS = Kind(Space(HARDWARE | NETWORK | SCALED | ON_HARDWARE, _legal), _write, _ask)
 
 
 # --- depth-first ---
@@ -125,3 +128,37 @@ STACKS: dict[str, tuple[Any, ...]] = {
     "simulated.stalls": (None, True),
 }
 DEPTH_FIRST = Kind(Space(NETWORK | STACKS, lambda case: True), write_model, _ask_stacks)
+
+
+# --- depth-first, what follows on a cluster ---
+
+
+def _ask_chains(case: Case, bench: Bench) -> None:
+    """``predict --depth-first`` -> ``run --depth-first``: the same stacks, and the same layers on the cluster."""
+    how = [MODEL, "--depth-first", *given(case, "memory", "macs"), "--hardware", MACHINE]
+    predicted = bench("predict", *how)
+    if not case["simulated"]:
+        return
+    ran = bench("run", *how, "--seed", 1, "-o", "out", failing=True)
+    bench.same("refused by predict, and by run", predicted.refused, ran.refused)
+    if ran.refused:
+        return
+    judge(bench, ran, "stack")
+    bench.same("cycles of stacks for run, and for predict", ran.json["cycles"]["predicted"], predicted.json["cycles"])
+    known, rest = predicted.json.get("rest"), ran.json.get("rest")
+    bench.same("whether a cluster runs, for run and for predict", bool(rest), bool(known and known["nodes"]))
+    if rest:
+        judge_results(bench, rest["layers"], "cluster", stalls=True)
+        judge_cycles(bench, rest["cycles"], "cluster")
+        bench.same("cycles of the cluster for run, and for predict", rest["cycles"]["predicted"], known["cycles"])
+    if not ran.json["exact"]:
+        bench.differs("outputs are not those of the reference, and no failure is named")
+
+
+CHAINED: dict[str, tuple[Any, ...]] = {
+    "cluster": (True,),
+    "memory": (None, 3000, 600),
+    "macs": (None, 7),
+    "simulated": (None, "verilator"),
+}
+CHAINS = Kind(Space(HARDWARE | NETWORK | SCALED | CHAINED, is_hardware), _write, _ask_chains)

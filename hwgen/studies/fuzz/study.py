@@ -22,7 +22,7 @@ from hwgen.studies.fuzz.bench import Bench, Differs
 from hwgen.studies.fuzz.of_files import OF_FILES
 from hwgen.studies.fuzz.of_hierarchies import OF_HIERARCHIES
 from hwgen.studies.fuzz.of_layers import OF_LAYERS
-from hwgen.studies.fuzz.of_networks import DEPTH_FIRST, OF_NETWORKS
+from hwgen.studies.fuzz.of_networks import CHAINS, DEPTH_FIRST, OF_NETWORKS
 from hwgen.studies.fuzz.of_points import OF_CHOICES, OF_SWEEPS
 from hwgen.studies.fuzz.of_sets import OF_SETS
 from hwgen.studies.fuzz.pairs import Case
@@ -35,6 +35,7 @@ KINDS = {
     "sets": OF_SETS,
     "networks": OF_NETWORKS,
     "depth-first": DEPTH_FIRST,
+    "chains": CHAINS,
     "hierarchies": OF_HIERARCHIES,
     "sweeps": OF_SWEEPS,
     "choices": OF_CHOICES,
