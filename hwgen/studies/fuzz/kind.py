@@ -13,7 +13,7 @@ __all__ = ["MACHINE", "MODEL", "SET", "SIMULATORS", "Kind", "given", "judge", "j
 SET, MODEL, MACHINE = "set.yaml", "model.onnx", "hardware.yaml"
 SIMULATORS = (None, "icarus", "verilator")
 WITHIN = {"hwc": (0.01, 12), "cluster": (0.03, 60), "stack": (0.02, 12)}
-"""Share, and cycles of a short run, by which predictions may be off: waits at the banks of a cluster are estimates."""
+"""Share, and cycles of a short run, by which predictions may be off: waits at banks of a cluster are estimates."""
 
 
 @dataclass(frozen=True)
