@@ -98,6 +98,13 @@ def test_what_is_wrong_is_said() -> None:
     assert text.count("<td>NO</td>") == 1
 
 
+def test_hardware_whose_accesses_take_no_energy() -> None:
+    nothing = {"levels": {"dram": {"I": 0.0, "O": 0.0}, "tcdm": {"I": 0.0}}, "mac": 0.0, "total": 0.0}
+    free = document(layers=[layer("x", 0, 100, energy={"measured": nothing})], energy={"measured": 0.0})
+    assert "Where the energy goes" in run_page(document(), "hwc")
+    assert "Where the energy goes" not in run_page(free, "hwc")
+
+
 @pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: the page of a run is NOT tried")
 def test_in_a_browser(tmp_path: Path) -> None:
     file = tmp_path / "run.html"

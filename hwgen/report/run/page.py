@@ -40,7 +40,7 @@ def run_page(document: Mapping[str, Any], hardware: str) -> str:
     title = f"{document['network']} on {hardware}"
     units = [_units(document, rows)] if any(row.busy for row in rows) else []
     sections = [_timeline(rows), *units, *(_traffic(rows, level) for level in levels)]
-    if any(row.energy for row in rows):
+    if any(sum(row.energy.values()) for row in rows):  # hardware may say that nothing takes any
         sections.append(_energy(rows))
     filled = {
         "TITLE": escape(title),
