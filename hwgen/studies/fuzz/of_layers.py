@@ -81,28 +81,26 @@ def _ask(case: Case, bench: Bench) -> None:
 def _simulate(case: Case, bench: Bench, work: list[Any], predicted: list[Any]) -> None:
     """What was scheduled, what is scheduled anew, what was generated: the same accesses in the same cycles."""
     device, stalls = "cluster" if case["cluster"] else "hwc", bool(case["simulated.stalls"])
-    sim = ["--sim", case["simulated"], *given(case, "simulated.stalls"), "--seed", 3]
+    how = [*given(case, "simulated.stalls"), "--seed", 3]
 
-    def ran(*words: object) -> Answer:
-        answer = bench("cosim", *words, failing=True)
+    def ran(*words: object, simulator: str = case["simulated"]) -> Answer:
+        answer = bench("cosim", *words, *how, "--sim", simulator, failing=True)
         if answer.refused:
             bench.differs(f"schedule does what cosim refuses: {answer.refused}")
         judge(bench, answer, device, stalls=stalls)
         return answer
 
-    of_schedules = ran("found", *sim)
+    of_schedules = ran("found")
     for one, two in zip(of_schedules.json["results"], predicted, strict=True):
         bench.same("counts for cosim, and for predict", _together(one["predicted"]), _together(two["counts"]))
         bench.same("cycles for cosim, and for predict", one["cycles"]["predicted"], two["cycles"])
-    of_set = ran(*work, *sim)
-    of_program = ran("--program", "rtl", *sim)
+    of_set = ran(*work)
+    of_program = ran("--program", "rtl")
     if not case["fitted"]:
         bench.same("measured on the set, and on what was generated", _measured(of_set), _measured(of_program))
     if not case["cluster"]:
         other = "verilator" if case["simulated"] == "icarus" else "icarus"
-        bench.same(
-            "measured in two simulators", _measured(of_schedules), _measured(ran("found", *sim, "--sim", other))
-        )
+        bench.same("measured in two simulators", _measured(of_schedules), _measured(ran("found", simulator=other)))
 
 
 def _share_out(case: Case, bench: Bench) -> None:
