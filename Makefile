@@ -98,13 +98,13 @@ kept: $(STAMP)
 
 # All rows on one cluster of four HWCs (docs/results.md).
 regress-cluster: $(STAMP)
-	test -d results/regress/four_hwcs_1KiB || $(BIN)/hwgen schedule stoutchinin_2019 --hardware four_hwcs_1KiB \
-	  -o results/regress/four_hwcs_1KiB
-	$(BIN)/hwgen regress-clusters results/regress/four_hwcs_1KiB --hardware four_hwcs_1KiB -o results/regress \
-	  && mkdir -p results/regress/four_hwcs && cp results/regress/clusters.csv results/regress/four_hwcs
+	test -d $(REGRESSED)/four_hwcs_1KiB || $(BIN)/hwgen schedule stoutchinin_2019 --hardware four_hwcs_1KiB \
+	  -o $(REGRESSED)/four_hwcs_1KiB
+	$(BIN)/hwgen regress-clusters $(REGRESSED)/four_hwcs_1KiB --hardware four_hwcs_1KiB -o $(REGRESSED) \
+	  && mkdir -p $(REGRESSED)/four_hwcs && cp $(REGRESSED)/clusters.csv $(REGRESSED)/four_hwcs
 
 regress-hwce: $(STAMP)
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o $(REGRESSED)
 
 # Area and clock of HWCs of 16, 64 and 256 lanes on an ECP5; area by block of one, of a cluster and of a pipeline.
 synth: $(STAMP)

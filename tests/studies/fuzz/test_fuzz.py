@@ -15,7 +15,7 @@ from hwgen.ir.document import dump_yaml, load_yaml
 from hwgen.studies.engine.attempt import Step
 from hwgen.studies.fuzz import bench as programs
 from hwgen.studies.fuzz import study
-from hwgen.studies.fuzz.bench import Bench, Differs
+from hwgen.studies.fuzz.bench import Answer, Bench, Differs
 from hwgen.studies.fuzz.kind import Kind
 from hwgen.studies.fuzz.pairs import Case, Space
 from hwgen.studies.fuzz.study import KINDS, Fuzz, perform, repeated
@@ -177,6 +177,28 @@ def test_layers_without_a_simulator(tmp_path: Path, seed: int, cluster: bool | N
     case = next(case for case in drawn if case)
     value = perform(Step("case", "0123456789", "", ("layers", case, str(tmp_path))), lambda stage: None)
     assert value == {"difference": None, "refused": ""}
+
+
+class Asked(Bench):
+    """What commands are asked, none of which runs."""
+
+    def __call__(self, *words: object, failing: bool = False) -> Answer:
+        self.commands.append(" ".join(map(str, words)))
+        return Answer(tuple(self.commands[-1:]), 0, {"layers": [], "schedules": [], "results": []})
+
+
+@pytest.mark.parametrize(
+    "given", [{"cluster": None, "simulated": "icarus"}, {"cluster": True, "cluster.clusters": 4}]
+)
+def test_commands_are_given_an_option_once(tmp_path: Path, given: dict[str, Any]) -> None:
+    given = {"simulated": "verilator", "simulated.stalls": True, **given}
+    case = next(filter(None, (KINDS["layers"].space.drawn(Random(seed), given) for seed in count())))
+    bench = Asked(tmp_path)
+    KINDS["layers"].ask(case, bench)
+    assert len(bench.commands) > 7
+    for command in bench.commands:
+        options = [word for word in command.split() if word.startswith("-")]
+        assert len(options) == len({*options}), command
 
 
 @pytest.mark.nightly
