@@ -48,6 +48,8 @@ PART_OF_PLANS = 0.5
 """The part of the time that is for plans, while something may still be drafted."""
 RUNS = 0.5
 """The part of the time that is kept for a run, at most: what takes longer is not waited for."""
+ENDING_SECONDS = 2.0
+"""What passes, at most, until drafts and plans that are under way have been ended for a run."""
 INTERRUPTED = "interrupted"
 """How `stopped` begins after Ctrl-C."""
 CHOSEN, FRONT, KEPT, DOCUMENT, PAGE = "chosen.yaml", "front", "planned", "choice.json", "choice.html"
@@ -465,7 +467,7 @@ class ChooseRequest:
         if not self.confirm or best is None or best.measured is not None:
             return 0.0
         run = clock.of_a_run(best.cycles)
-        return run if run <= RUNS * clock.seconds else 0.0
+        return run + ENDING_SECONDS if run <= RUNS * clock.seconds else 0.0
 
     def _why_no_more(self, selection: Selection, clock: Clock, *, draft: bool) -> str | None:
         """Why no further draft, or plan, is begun; None: one is."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -398,14 +399,10 @@ def test_no_plan_is_begun_that_would_end_too_late(model: Path, passing: Time, mi
     assert found.document()["stopped"] == found.stopped
 
 
-@pytest.mark.usefixtures("unsure")
-@pytest.mark.parametrize(("minutes", "plan"), [(1.0, 10.0), (2.2, 40.0), (60.0, 10.0)])
-def test_a_run_that_would_end_too_late_is_not_begun(
-    model: Path, passing: Time, monkeypatch: pytest.MonkeyPatch, minutes: float, plan: float
-) -> None:
-    """A run is guessed to take a minute, which is kept for it if that is not more than half of the time."""
-    passing.plan = plan
-    ran: list[str] = []
+@pytest.fixture
+def ran(model: Path, passing: Time, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the hardware that the network ran on, as planned, in a hundred seconds."""
+    names: list[str] = []
 
     class Stub:
         def __init__(self, **options: Any) -> None:
@@ -413,10 +410,20 @@ def test_a_run_that_would_end_too_late_is_not_begun(
 
         def answer(self) -> SimpleNamespace:
             passing.now += 100
-            ran.append(self.hardware.name)
+            names.append(self.hardware.name)
             return SimpleNamespace(passed=True, cycles=hwgen.forecast(model, self.hardware).machines[0].cycles)
 
     monkeypatch.setattr(workload, "RunRequest", Stub)
+    return names
+
+
+@pytest.mark.usefixtures("unsure")
+@pytest.mark.parametrize(("minutes", "plan"), [(1.0, 10.0), (2.2, 40.0), (60.0, 10.0)])
+def test_a_run_that_would_end_too_late_is_not_begun(
+    model: Path, passing: Time, ran: list[str], minutes: float, plan: float
+) -> None:
+    """A run is guessed to take a minute, which is kept for it if that is not more than half of the time."""
+    passing.plan = plan
     found = hwgen.choose(model, mhz=50, minutes=minutes)
     assert found.best is not None
     if minutes == 1.0:  # plans have all of it, as a run takes more than half
@@ -430,6 +437,30 @@ def test_a_run_that_would_end_too_late_is_not_begun(
         assert found.best.measured is not None
         over = f"--minutes 2.2 were over after {passing.drafts} drafts and 1 plans"
         assert found.stopped == (None if minutes == 60.0 else over)
+
+
+@pytest.mark.usefixtures("unsure")
+def test_plans_that_are_ended_for_a_run_leave_it_the_time(
+    model: Path, passing: Time, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second plan is ended when what is kept for a run is left; that takes a moment, too."""
+
+    def ended(
+        function: Callable[..., Any], draw: Callable[[], Any], _: int, seconds: Callable[[], float | None]
+    ) -> Iterator[Any]:
+        while (drawn := draw()) is not None:
+            left = seconds()
+            if left is not None:
+                passing.now += left + 0.1
+                return
+            yield drawn, function(*drawn)
+
+    monkeypatch.setattr(request, "as_they_come", ended)
+    found = hwgen.choose(model, mhz=50, minutes=5)
+    assert found.planned == 1
+    assert ran == [found.hardware.name]
+    assert found.best is not None
+    assert found.best.measured is not None
 
 
 @pytest.mark.usefixtures("unsure")
