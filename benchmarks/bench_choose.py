@@ -7,10 +7,12 @@ that before, and synthesised. Marks: at most `SECONDS` by the clock for the choi
 what is asked, that it is said in that time is what counts. `benchmarks.bench_choose_random` looks for what is better.
 
 What was chosen, run and synthesised is kept in `FOLDER`, from which a later call goes on; the table is printed row by
-row. ``--few`` : two of the networks, without synthesis.
+row, and on standard error what was left undone where the time was over. ``--few`` : two of the networks, without
+synthesis.
 """
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -35,8 +37,10 @@ TASKS = (Budget(fps=30, mhz=80), Budget(luts=20_000), Budget(luts=40_000), Budge
 FEW, SEED = 2, 1
 SECONDS, MOST_CYCLES_OFF, MOST_LUTS_OFF = 300.0, 0.01, 0.10
 FOLDER = Path("build") / "bench_choose"
-COLUMNS = ("network", "asked", "answer", "seconds", "cycles planned", "in the RTL", "off", "LUT4 estimated",
-           "synthesised", "off")  # fmt: skip
+LATER = {"SqueezeNet": "light_squeezenet", "ResNet-50": "light_resnet50"}
+"""The networks from 2016 on that are no MLPerf Tiny, and their files among the models of `examples`."""
+COLUMNS = ("network", "asked", "answer", "cycles planned", "in the RTL", "off", "LUT4, estimated", "synthesised",
+           "off", "seconds")  # fmt: skip
 
 
 def main() -> bool:
@@ -66,15 +70,15 @@ def _chosen_for(models: list[tuple[str, Path]], *, synth: bool) -> bool:
 
 
 def _models() -> Iterator[tuple[str, Path]]:
-    """The networks, the small ones first; those of 2012 on as `benchmarks networks` quantises them."""
+    """The networks, the small ones first; those of `LATER` as `benchmarks networks` quantises them."""
     makers: dict[str, Callable[[Path], Path]] = {
         name: lambda folder, name=name: quantised_network(name, SEED, folder / f"{name}.onnx")  # type: ignore[misc]
         for name in NETWORKS
     }
-    for name in ("light_squeezenet", "light_resnet50"):
-        makers[name] = lambda folder, name=name: quantise(  # type: ignore[misc]
-            MODELS / f"{name}.onnx", folder, np.random.default_rng(SEED)
-        )[0]
+    for name, file in LATER.items():
+        makers[name] = lambda folder, name=name, file=file: quantise(  # type: ignore[misc]
+            MODELS / f"{file}.onnx", folder, np.random.default_rng(SEED)
+        )[0].rename(folder / f"{name}.onnx")
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, make in makers.items():
         model = FOLDER / f"{name}.onnx"
@@ -122,24 +126,30 @@ def _synthesised(hardware: Hardware) -> dict[str, Any]:
 
 def _told(name: str, row: dict[str, Any], budget: Budget) -> bool:
     """Print a row. Returns whether its marks are met."""
-    asked = ", ".join(f"{key} {value:,}" for key, value in budget.document().items() if value is not None)
+    asked = " ".join(f"--{key} {value:g}" for key, value in budget.document().items() if value is not None)
     answer, cells, met = row["why"], [""] * 6, row["seconds"] <= SECONDS
     if "hardware" in row:
-        stopped = f" ({row['stopped']})" if row["stopped"] else ""
-        answer = f"`{row['hardware']['name']}`{stopped}"
+        answer = _described(row["hardware"])
         cycles_off = row["measured"] / row["cycles"] - 1
-        cells = [
-            f"{row['cycles']:,}",
-            f"{row['measured']:,}",
-            f"{100 * cycles_off:+.2f} %",
-            f"{row['luts']:,}",
-            "",
-            "",
-        ]
+        cells[:4] = [f"{row['cycles']:,}", f"{row['measured']:,}", f"{100 * cycles_off:+.2f} %", f"{row['luts']:,}"]
         met = met and abs(cycles_off) <= MOST_CYCLES_OFF
         if "synthesised" in row:
             luts_off = row["luts"] / row["synthesised"] - 1
             cells[4:] = [f"{row['synthesised']:,}", f"{100 * luts_off:+.1f} %"]
             met = met and abs(luts_off) <= MOST_LUTS_OFF
-    print(f"| {' | '.join([name, asked, answer, format(row['seconds'], '.0f'), *cells])} |", flush=True)
+    print(f"| {' | '.join([name, f'`{asked}`', answer, *cells, format(row['seconds'], '.0f')])} |", flush=True)
+    if row.get("stopped"):
+        print(f"  {name}, {asked}: {row['stopped']}", file=sys.stderr, flush=True)
     return bool(met)
+
+
+def _described(hardware: dict[str, Any]) -> str:
+    """HWCs, lanes and shared memory of what was chosen."""
+    lanes, cluster = (
+        " ".join(f"{loop}{number}" for loop, number in hardware["lanes"].items()),
+        hardware.get("cluster"),
+    )
+    if cluster is None:
+        return f"one HWC alone, `{lanes}`"
+    number, kib = cluster["hwcs"], cluster["tcdm"] >> 10
+    return f"{number} HWC{'s' if number > 1 else ''}, `{lanes}`, {kib} KiB in {cluster['banks']} banks"

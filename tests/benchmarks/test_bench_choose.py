@@ -10,8 +10,10 @@ import pytest
 from benchmarks import bench_choose, bench_choose_random
 from hwgen.api.choosing.selection import Budget
 
+CLUSTER = {"hwcs": 2, "tcdm": 65_536, "banks": 8}
+HARDWARE = {"name": "one", "lanes": {"m": 16, "c": 8}, "cluster": CLUSTER}
 ROW = {
-    "why": None, "stopped": None, "seconds": 299.0, "hardware": {"name": "one"}, "cycles": 10_000, "measured": 10_090,
+    "why": None, "stopped": None, "seconds": 299.0, "hardware": HARDWARE, "cycles": 10_000, "measured": 10_090,
     "luts": 21_900, "synthesised": 20_000,
 }  # fmt: skip
 
@@ -32,7 +34,11 @@ def test_marks_of_an_answer(change: dict[str, Any], met: bool, capsys: pytest.Ca
     assert bench_choose._told("net", ROW | change, Budget(luts=40_000)) == met
     cells = capsys.readouterr().out.split(" | ")
     assert len(cells) == len(bench_choose.COLUMNS)
-    assert cells[:3] == ["| net", "luts 40,000", "`one`"]
+    assert cells[:3] == ["| net", "`--luts 40000`", "2 HWCs, `m16 c8`, 64 KiB in 8 banks"]
+
+
+def test_one_hwc_alone_is_named_as_that() -> None:
+    assert bench_choose._described({"lanes": {"m": 16, "c": 16}}) == "one HWC alone, `m16 c16`"
 
 
 def test_that_nothing_does_what_is_asked_is_an_answer_in_time() -> None:
