@@ -38,7 +38,7 @@ FEW, SEED = 2, 1
 SECONDS, MOST_CYCLES_OFF, MOST_LUTS_OFF = 300.0, 0.01, 0.10
 FOLDER = Path("build") / "bench_choose"
 LATER = {"SqueezeNet": "light_squeezenet", "ResNet-50": "light_resnet50"}
-"""The networks from 2016 on that are no MLPerf Tiny, and their files among the models of `examples`."""
+"""The networks that are not of MLPerf Tiny, and their files among the models of `examples`."""
 COLUMNS = ("network", "asked", "answer", "cycles planned", "in the RTL", "off", "LUT4, estimated", "synthesised",
            "off", "seconds")  # fmt: skip
 
@@ -145,10 +145,8 @@ def _told(name: str, row: dict[str, Any], budget: Budget) -> bool:
 
 def _described(hardware: dict[str, Any]) -> str:
     """HWCs, lanes and shared memory of what was chosen."""
-    lanes, cluster = (
-        " ".join(f"{loop}{number}" for loop, number in hardware["lanes"].items()),
-        hardware.get("cluster"),
-    )
+    lanes = " ".join(f"{loop}{number}" for loop, number in hardware["lanes"].items())
+    cluster = hardware.get("cluster")
     if cluster is None:
         return f"one HWC alone, `{lanes}`"
     number, kib = cluster["hwcs"], cluster["tcdm"] >> 10
