@@ -27,7 +27,7 @@ HWC_PORTS = ("i", "w", "o")
 SHARED_PORTS = ("i", "w")
 """The ports at which several HWCs may read together."""
 REMEMBERED = 3
-"""Accesses of a wide port for which it is remembered that it waited for a steady one, see `TcdmParameters`."""
+"""Accesses of a port for which it is remembered that it waited for a channel of the DMA narrower than itself."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class TcdmParameters:
     steady
         Ports whose waits nothing makes up for, since what they are connected to moves as much in a cycle as they do:
         those of the DMA. They go before the others.
+    steady_words
+        Words that steady ports move together in a cycle: those of one channel of the DMA.
     """
 
     masters: int
@@ -55,6 +57,7 @@ class TcdmParameters:
     size: int = 1 << 18
     words: tuple[int, ...] = ()
     steady: frozenset[int] = frozenset()
+    steady_words: int = 1
 
     def __post_init__(self) -> None:
         if self.masters < 1:
@@ -155,7 +158,7 @@ class ClusterParameters:
         first, moves = len(HWC_PORTS) * self.hwcs, 2 * self.dma.ports
         return TcdmParameters(
             masters=len(self.masters), banks=self.tcdm_banks, size=self.tcdm_bytes, words=self.words,
-            steady=frozenset(range(first, first + moves)),
+            steady=frozenset(range(first, first + moves)), steady_words=self.dma.ports,
         )  # fmt: skip
 
     @property

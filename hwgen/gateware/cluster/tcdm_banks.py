@@ -81,9 +81,9 @@ class TcdmBanks(wiring.Component):
     Steady masters go before others, and others the next time, so that each waits a bounded time. Of either kind with
     words of the same width a round-robin arbiter grants the next one after the master that it granted last. Where
     requests of different widths want the same bank, a wider one goes first, and narrower ones the next time; but
-    narrower ones that are steady go before it. A port is wide where it is the one that a block waits for: weights
-    above all. A steady port is that of the DMA, for which the DRAM would have to wait. The answer follows one cycle
-    after the grant.
+    narrower ones that are steady go before it, at most as often in a row as it has words. A port is wide where it is
+    the one that a block waits for: weights above all. A steady port is that of the DMA, for which the DRAM would have
+    to wait. The answer follows one cycle after the grant.
     An access outside of the memory is granted at once and answered with an error; it writes nothing.
 
     Parameters
@@ -193,28 +193,46 @@ class TcdmBanks(wiring.Component):
         """Whether the masters of a contest get their banks, of which wider requests may have taken some.
 
         They go before narrower ones, which go before them the next time. Narrower ones that are steady go before
-        them, unless they have lost in one of their last `REMEMBERED` accesses: two words a cycle that come upon one a
-        cycle would else follow it from bank to bank at its pace.
+        them, as long as `_lets_pass` has it.
         """
         name = f"{contest.words}_from_{contest.first}"
         wins, asks = Signal(name=f"wins_{name}"), (contest.wants != 0) & ~taken
         if not narrower:
             m.d.comb += wins.eq(asks)
             return wins
-        lost, won = Signal(range(REMEMBERED + 1), name=f"lost_{name}"), Signal(name=f"won_{name}")
+        won = Signal(name=f"won_{name}")
         wanted = reduce(or_, narrower)
         is_steady = Cat(C(i in self.parameters.steady, 1) for i in range(len(wanted)))
         steady, others = (wanted & is_steady) != 0, (wanted & ~is_steady) != 0
-        m.d.comb += wins.eq(asks & ~(steady & (lost == 0) | others & won))
+        lets_pass = self._lets_pass(m, contest, asks, wins, steady)
+        m.d.comb += wins.eq(asks & ~(steady & lets_pass | others & won))
         with m.If(asks):
             m.d.sync += won.eq(wins & others)
+        return wins
+
+    def _lets_pass(self, m: Module, contest: _Contest, asks: Value, wins: Value, steady: Value) -> Value:
+        """Whether a wide access lets narrower steady ones go before it.
+
+        Where these move as much in a cycle together as it does, it does so as many times in a row as it has words:
+        the ports that move a line may come one after the other, and an access that let the first go before it and
+        not the second would meet both at the next banks again, for as long as both go on. Where they move less, it
+        does not if one has lost in the last `REMEMBERED`: two words a cycle that come upon one a cycle would
+        follow it from bank to bank at its pace.
+        """
+        as_fast = self.parameters.steady_words >= contest.words
+        most = contest.words if as_fast else REMEMBERED
+        lost = Signal(range(most + 1), name=f"lost_{contest.words}_from_{contest.first}")
+        with m.If(asks):
+            if as_fast:
+                m.d.sync += lost.eq(Mux(wins, 0, lost + (lost != most)))
+                return lost != most
             with m.If(~wins):
                 m.d.sync += lost.eq(REMEMBERED)
             with m.Elif(steady):
                 m.d.sync += lost.eq(0)
             with m.Elif(lost != 0):
                 m.d.sync += lost.eq(lost - 1)
-        return wins
+        return lost == 0
 
     def _settle(self, m: Module, contest: _Contest, wins: Value) -> None:
         """Grant one of the masters whose turn it is. Of these, those after the one that was granted last go first."""

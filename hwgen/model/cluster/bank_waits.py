@@ -99,14 +99,19 @@ class BankContest:
             self._single[channel, : len(lines.words)] = lines.single
 
     def waits(
-        self, hwcs: Sequence[Sequence[Stream]], rates: Sequence[float], ends: Sequence[float], cycles: int
+        self,
+        hwcs: Sequence[Sequence[Stream]],
+        rates: Sequence[float],
+        ends: Sequence[float],
+        cycles: int,
+        others: Sequence[Stream] = (),
     ) -> Waits:
-        """The waits of HWCs with these three streams each.
+        """The waits of HWCs with these three streams each, beside those of ``others``.
 
         ``rates`` : lines a cycle that the DMA moves on its channels, from the first cycle until these ``ends``.
         ``cycles`` : as many are played.
         """
-        streams = [(turn, one) for turn, each in enumerate(hwcs) for one in each]
+        streams = [*((turn, one) for turn, each in enumerate(hwcs) for one in each), *((0, one) for one in others)]
         most = max(1, *(len(one.times) for _, one in streams))
         table, times = np.empty((2, len(streams), most), np.int64)
         for row, (turn, one) in enumerate(streams):
@@ -118,6 +123,8 @@ class BankContest:
             table, times, facts, self._banks, self._lines, self._lengths, self._single, np.array(rates, float),
             np.array(ends, float), cycles, REMEMBERED,
         )  # fmt: skip
+        ports = len(streams) - len(others)
+        waited, done = waited[:ports], done[:ports]
         waited[waited.sum(axis=1) <= BY_CHANCE] = 0
         means = waited.sum(axis=1) / np.maximum(done, 1)
         each = [one[:number] for one, number in zip(waited, done.tolist(), strict=True)]
@@ -241,7 +248,7 @@ def _played(table, times, facts, banks, lines, lengths, single, rates, ends, mos
                 waited[port, done[port]] += 1
                 if chosen[size, group] != port or taken[group << size : (group + 1) << size].any():
                     continue
-                if _yields(chosen, steady, won, lost, passed, size, group, remembered):
+                if _yields(chosen, steady, won, lost, passed, size, group, remembered, together):
                     continue
                 taken[group << size : (group + 1) << size] = True
                 last[size, group] = port
@@ -257,7 +264,7 @@ def _played(table, times, facts, banks, lines, lengths, single, rates, ends, mos
 
 
 @inner_borrowing
-def _yields(chosen, steady, won, lost, passed, size, group, remembered):  # type: ignore[no-untyped-def]
+def _yields(chosen, steady, won, lost, passed, size, group, remembered, together):  # type: ignore[no-untyped-def]
     """Whether an access to these banks lets the DMA or narrower ones go first, which is remembered."""
     if size == 0:
         passed[group] = steady[group] >= 0 and not passed[group]
@@ -267,9 +274,13 @@ def _yields(chosen, steady, won, lost, passed, size, group, remembered):  # type
         steadies = steadies or steady[bank] >= 0
         for narrower in range(size):
             others = others or chosen[narrower, bank >> narrower] >= 0
-    yields = (steadies and lost[size, group] == 0) or (others and won[size, group])
+    as_fast = together >= 1 << size
+    lets_pass = lost[size, group] < 1 << size if as_fast else lost[size, group] == 0
+    yields = (steadies and lets_pass) or (others and won[size, group])
     won[size, group] = others and not yields
-    if yields:
+    if as_fast:
+        lost[size, group] = min(1 << size, lost[size, group] + 1) if yields else 0
+    elif yields:
         lost[size, group] = remembered
     else:
         lost[size, group] = 0 if steadies else max(0, lost[size, group] - 1)

@@ -16,7 +16,10 @@ SIZE = 256
 
 @dataclass
 class Master:
-    """Holds a request until it is granted, and knows what has to be answered in the next cycle."""
+    """Holds a request until it is granted, and knows what has to be answered in the next cycle.
+
+    With a `stride` (words) it reads through the memory; where one is `beside` it, at most two accesses ahead of that.
+    """
 
     rng: Random
     rate: float
@@ -24,7 +27,8 @@ class Master:
     banks_in_all: int
     words: int = 1
     steady: bool = False
-    strides: bool = False
+    stride: int = 0
+    beside: "Master | None" = None
     request: tuple[int, int, int, int] | None = None
     due: tuple[bool, int | None] | None = None
     waited: int = 0
@@ -33,8 +37,11 @@ class Master:
     granted: list[int] = field(default_factory=list)
 
     def ask(self) -> None:
-        if self.request is None and self.strides:
-            self.request = (4 * self.words * len(self.granted) % SIZE, 1, (1 << 4 * self.words) - 1, 0)
+        if self.beside and len(self.granted) > len(self.beside.granted) + 1:
+            return
+        if self.request is None and self.stride:
+            word = self.banks[0] + self.stride * len(self.granted)
+            self.request = (4 * word % SIZE, 1, (1 << 4 * self.words) - 1, 0)
         elif self.request is None and self.rng.random() < self.rate:
             word = self.rng.randrange(SIZE // 4 // self.banks_in_all) * self.banks_in_all + self.rng.choice(
                 self.banks
@@ -50,11 +57,11 @@ class Master:
         return [] if address >= SIZE else [address + 4 * i for i in range(self.words)]
 
 
-def run(masters: list[Master], banks: int, cycles: int) -> None:
+def run(masters: list[Master], banks: int, cycles: int, steady_words: int = 1) -> None:
     """Drive the masters and check every cycle against a memory in Python."""
     words = tuple(master.words for master in masters)
     steady = frozenset(i for i, master in enumerate(masters) if master.steady)
-    dut = TcdmBanks(TcdmParameters(masters=len(masters), banks=banks, size=SIZE, words=words, steady=steady))
+    dut = TcdmBanks(TcdmParameters(len(masters), banks, SIZE, words, steady, steady_words))
     memory = dict.fromkeys(range(0, SIZE, 4), 0)
 
     def grant(ctx: Any, number: int, master: Master, busy: set[int]) -> None:
@@ -163,7 +170,7 @@ def test_a_steady_access_goes_before_a_wide_one() -> None:
 
 def test_a_steady_access_goes_before_others_of_its_width() -> None:
     others = [Master(Random(i), 0.8, tuple(range(8)), 8) for i in range(5)]
-    steady = Master(Random(5), 1.0, (0,), 8, steady=True, strides=True)
+    steady = Master(Random(5), 1.0, (0,), 8, steady=True, stride=1)
     run([*others, steady], 8, 1000)
     assert len(steady.granted) >= 950, "it is not slowed down by others, as it comes to a bank after eight cycles"
     assert all(master.conflicts >= 100 and master.longest <= 6 for master in others)
@@ -179,11 +186,23 @@ def test_a_steady_access_to_the_same_bank_leaves_every_other_cycle_to_others() -
 
 @pytest.mark.parametrize("first", [0, 1, 2, 3])
 def test_two_words_a_cycle_pass_one_word_a_cycle(first: int) -> None:
-    wide = Master(Random(0), 1.0, (0,), 8, 2, strides=True)
-    steady = Master(Random(1), 1.0, (0,), 8, 1, steady=True, strides=True, granted=[0] * first)
+    wide = Master(Random(0), 1.0, (0,), 8, 2, stride=2)
+    steady = Master(Random(1), 1.0, (0,), 8, 1, steady=True, stride=1, granted=[0] * first)
     run([wide, steady], 8, 400)
     assert wide.conflicts + steady.conflicts <= 400 // 3, "it would be each second cycle where it follows"
     assert len(wide.granted) >= 300
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+def test_two_words_a_cycle_meet_a_line_of_two_words_once(first: int, late: int) -> None:
+    """The ports of a line go one after the other (late), from a bank that is ahead of the wide access (first)."""
+    wide = Master(Random(0), 1.0, (0,), 8, 2, stride=2)
+    line = [Master(Random(i), 1.0, (2 * first + i,), 8, 1, steady=True, stride=2) for i in (0, 1)]
+    line[0].granted = [0] * late
+    line[0].beside, line[1].beside = line[1], line[0]
+    run([wide, *line], 8, 400, steady_words=2)
+    assert sum(master.conflicts for master in [wide, *line]) <= 4, "each goes on at its own pace"
 
 
 def test_masters_that_all_want_one_bank_are_served_in_turn() -> None:

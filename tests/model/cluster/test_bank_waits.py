@@ -51,7 +51,8 @@ def measured(
     together = channels[0].words.shape[1]
     first_of_dma, masters = len(streams), len(streams) + len(channels) * together
     widths = tuple([one.words for one in streams] + [1] * (len(channels) * together))
-    dut = TcdmBanks(TcdmParameters(masters, banks, 64 * banks, widths, frozenset(range(first_of_dma, masters))))
+    dma = frozenset(range(first_of_dma, masters))
+    dut = TcdmBanks(TcdmParameters(masters, banks, 64 * banks, widths, dma, steady_words=together))
     done = [0] * len(streams)
     each = [[0] * (1 + len(one.times)) for one in streams]
     gone = [[0] * together for _ in channels]
@@ -174,6 +175,14 @@ def test_who_does_not_ask_waits_for_nothing() -> None:
     assert (follower[0], follower[2], leader[1], leader[2]) == (0, 0, 0, 0)
     assert leader[0] > 0.9
     assert follower[1] > 0.9
+
+
+def test_others_take_banks_too() -> None:
+    one_bank = in_one_bank()
+    contest = BankContest([RESTS, RESTS], 16)
+    found = contest.waits([[one_bank, NOTHING, NOTHING]], (0, 0), (inf, inf), WORDS, [one_bank, in_one_bank(first=1)])
+    assert found.accesses.tolist() == [[pytest.approx(1, abs=0.05), 0, 0]]
+    assert [len(each) for each in found.each] == [3]
 
 
 def test_a_wide_port_and_narrow_ones_take_turns() -> None:
