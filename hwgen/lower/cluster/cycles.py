@@ -18,7 +18,16 @@ from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.moved_lines import estimated_lines, moved_lines
 from hwgen.lower.cluster.program import ClusterProgram
-from hwgen.lower.cluster.slice_waits import KEPT_SLICES, BegunOf, Overlap, Tempo, WorkOf, with_waits
+from hwgen.lower.cluster.slice_waits import (
+    KEPT_SLICES,
+    NO_UNIT,
+    BegunOf,
+    Overlap,
+    Tempo,
+    UnitBeside,
+    WorkOf,
+    with_waits,
+)
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import place_in
@@ -48,10 +57,10 @@ def played(program: ClusterProgram) -> PlayedProgram:
     return _with_works(program, works_of(program))
 
 
-def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[Work | int]:
+def works_of(program: ClusterProgram, beside: UnitBeside = NO_UNIT) -> Sequence[Work | int]:
     """What each START begins, in program order.
 
-    ``early`` : cycles of those on the vector unit, where a program of it is among the commands.
+    ``beside`` : what the vector unit does, where a program of it is among the commands.
     """
     tiles = TileCommands(program.schedule, None, program.cluster.hwcs, program.placement, {})
     timing = program.cluster.dram or IMMEDIATE
@@ -59,22 +68,31 @@ def works_of(program: ClusterProgram, early: Sequence[int] = ()) -> Sequence[Wor
     lengths = [len(tiles.slices[tile]) for tile in range(len(tiles.slices))]
     first = np.cumsum([0, *lengths[:-1]])
     number = iter(tiles.kinds[tile] for tile, parts in enumerate(tiles.slices) for _ in parts)
-    moved = moved_lines(program.commands, program.hardware, [next(number) if one else -1 for one in own])
+    starts = [next(number) if one else -1 for one in own]
+    timings = _timings_of(tiles, program.parameters)
+    work = _work_of(timings)
 
     def in_order(tempo: Tempo) -> Sequence[Work | int]:
-        works, others = chain.from_iterable(tempo), iter(early)
+        works, others = chain.from_iterable(tempo), iter(beside.works)
         return tuple(next(works) if one else next(others) for one in own)
 
-    def overlap(tempo: Tempo) -> Overlap:
-        times = play_together([_with_works(program, in_order(tempo))], program.hardware, timing)[0]
-        beside = np.array([one for one, is_own in zip(times.beside, own, strict=True) if is_own], float)
-        takes = [_longest(parts, works) for parts, works in zip(tiles.slices, tempo, strict=True)]
-        shares = np.minimum(1.0, np.add.reduceat(beside, first) / np.maximum(1.0, takes)[:, None])
-        return Overlap(_rates(moved.numbers, (times.busy["load"], times.busy["store"])), shares.tolist())
+    def times(tempo: Tempo) -> ClusterTimes:
+        return play_together([_with_works(program, in_order(tempo))], program.hardware, timing)[0]
 
-    timings = _timings_of(tiles, program.parameters)
-    begins = _begins_of(timings, tiles)
-    return in_order(with_waits(_work_of(timings), begins, tiles, program.cluster, moved.beside, overlap))
+    def overlap(tempo: Tempo) -> Overlap:
+        found = times(tempo)
+        moving = np.array([one for one, is_own in zip(found.beside, own, strict=True) if is_own], float)
+        takes = [_longest(parts, works) for parts, works in zip(tiles.slices, tempo, strict=True)]
+        shares = np.minimum(1.0, np.add.reduceat(moving, first) / np.maximum(1.0, takes)[:, None])
+        return Overlap(_rates(moved.numbers, (found.busy["load"], found.busy["store"])), shares.tolist())
+
+    in_time = [[Work(work(part)) for part in parts] for parts in tiles.slices]
+    moved = moved_lines(program.commands, program.hardware, starts, times(in_time).beside)
+    computes = sum(_longest(*both) for both in zip(tiles.slices, in_time, strict=True))
+    unit = [one.every(computes) for one in beside.words if one.number]
+    return in_order(
+        with_waits(work, _begins_of(timings, tiles), tiles, program.cluster, moved.beside, overlap, unit=unit)
+    )
 
 
 def _rates(lines: Sequence[float], busy: tuple[float, float]) -> tuple[float, float]:

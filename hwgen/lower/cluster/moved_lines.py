@@ -13,6 +13,7 @@ from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import DmaParameters
 from hwgen.ir.lanes import Lanes
 from hwgen.model.cluster.bank_waits import Moved
+from hwgen.model.system.times import Beside
 
 __all__ = ["MovedLines", "estimated_lines", "moved_lines"]
 
@@ -20,8 +21,17 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 PLAYED_LINES = 1024
 """Lines of a program that are played."""
+QUEUES = (Queue.LOAD, Queue.STORE)
 STRETCH = 64
 """Lines of a program that are played one after the other; the next ones are from elsewhere."""
+
+
+class Part(NamedTuple):
+    """A part of a transfer: ``number`` of its lines, from line ``first`` on."""
+
+    transfer: Descriptor
+    first: int
+    number: int
 
 
 class MovedLines(NamedTuple):
@@ -37,53 +47,73 @@ class MovedLines(NamedTuple):
     numbers: tuple[float, float]
 
 
-def moved_lines(commands: Sequence[Command], hardware: ClusterParameters, starts: Sequence[int]) -> MovedLines:
+def moved_lines(
+    commands: Sequence[Command], hardware: ClusterParameters, starts: Sequence[int], beside: Sequence[Beside]
+) -> MovedLines:
     """What a program loads and what it stores.
 
-    ``starts`` : of each START the kind of its work, from 0 on; -1: of no kind. What is moved beside it is what the
-    program has between it and the next one: operands of the tile after, outputs of the tile before.
+    ``starts`` : of each START the kind of its work, from 0 on; -1: of no kind.
+    ``beside`` : of each START the cycles in which the DMA loads and stores beside its work. What the program has
+    after its first START is moved in this order, as much of it beside each as the DMA is at work there: some of it
+    waits for a tile, some comes long before it is needed, wherever it is written.
     """
-    begun, kind, numbers = 0, -1, {Queue.LOAD: 0, Queue.STORE: 0}
-    moves: dict[tuple[int, Queue], list[tuple[Descriptor, int]]] = {}
+    moves: dict[Queue, list[tuple[Descriptor, int]]] = {Queue.LOAD: [], Queue.STORE: []}
+    first: dict[Queue, int] = {}
     for one in commands:
-        if one.opcode is Opcode.START:
-            kind, begun = starts[begun], begun + 1
+        if one.opcode is Opcode.START and not first:
+            first = {queue: sum(number for _, number in moved) for queue, moved in moves.items()}
         elif one.opcode is Opcode.MOVE:
             transfer = Descriptor.decode(one.payload)
-            number = _number(transfer, hardware.dma)
-            numbers[one.queue] += number
-            if kind >= 0:
-                moves.setdefault((kind, one.queue), []).append((transfer, number))
-    beside = [
-        (_of_transfers(moves.get((kind, Queue.LOAD), []), hardware.dma),
-         _of_transfers(moves.get((kind, Queue.STORE), []), hardware.dma))
-        for kind in range(1 + max(starts, default=0))
-    ]  # fmt: skip
-    return MovedLines(beside, (numbers[Queue.LOAD], numbers[Queue.STORE]))
+            moves[one.queue].append((transfer, _number(transfer, hardware.dma)))
+    kinds = 1 + max(starts, default=0)
+    found = [
+        _beside(moves[queue], first.get(queue, 0), starts, [one[place] for one in beside], kinds)
+        for place, queue in enumerate(QUEUES)
+    ]
+    loads, stores = ([_of_parts(parts, hardware.dma) for parts in each] for each in found)
+    loaded, stored = (sum(number for _, number in moves[queue]) for queue in QUEUES)
+    return MovedLines(list(zip(loads, stores, strict=True)), (loaded, stored))
 
 
-def _of_transfers(moves: Sequence[tuple[Descriptor, int]], dma: DmaParameters) -> Moved:
-    transfers = [one for one, _ in moves]
-    ends = np.cumsum([number for _, number in moves], dtype=np.int64)
-    if not transfers:
+def _beside(
+    moves: Sequence[tuple[Descriptor, int]], first: int, starts: Sequence[int], cycles: Sequence[float], kinds: int
+) -> list[list[Part]]:
+    """The parts of transfers that are moved beside the work of each kind: all from line number ``first`` on."""
+    found: list[list[Part]] = [[] for _ in range(kinds)]
+    ends, busy = np.cumsum([number for _, number in moves], dtype=np.int64), np.cumsum([0.0, *cycles])
+    if not moves or not busy[-1]:
+        return found
+    places = first + np.rint((ends[-1] - first) * busy / busy[-1]).astype(np.int64)
+    for kind, begin, end in zip(starts, places[:-1].tolist(), places[1:].tolist(), strict=True):
+        number = int(np.searchsorted(ends, begin, "right"))
+        while kind >= 0 and begin < end:
+            skipped = begin - int(ends[number]) + moves[number][1]
+            lines = min(end, int(ends[number])) - begin
+            found[kind].append(Part(moves[number][0], skipped, lines))
+            begin, number = begin + lines, number + 1
+    return found
+
+
+def _of_parts(parts: Sequence[Part], dma: DmaParameters) -> Moved:
+    ends = np.cumsum([part.number for part in parts], dtype=np.int64)
+    if not parts:
         return Moved(np.full((1, dma.ports), -1, np.int64), np.zeros(1, np.bool_), 0)
     if ends[-1] <= PLAYED_LINES:
-        found = [_lines(one, dma) for one in transfers]
+        found = [_lines(part.transfer, dma, part.first, part.number) for part in parts]
     else:
-        found = [part for at in range(0, PLAYED_LINES, STRETCH) for part in _stretch(transfers, ends, dma, at)]
-    words, single = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        found = [lines for at in range(0, PLAYED_LINES, STRETCH) for lines in _stretch(parts, ends, dma, at)]
+    words, single = (np.concatenate(each) for each in zip(*found, strict=True))
     return Moved(words, single, int(ends[-1]))
 
 
-def _stretch(
-    transfers: Sequence[Descriptor], ends: Ints, dma: DmaParameters, at: int
-) -> Iterator[tuple[Ints, Bools]]:
+def _stretch(parts: Sequence[Part], ends: Ints, dma: DmaParameters, at: int) -> Iterator[tuple[Ints, Bools]]:
     """`STRETCH` lines of many, from the part ``at`` of `PLAYED_LINES` on."""
     start, left = at * int(ends[-1]) // PLAYED_LINES, STRETCH
     number = int(np.searchsorted(ends, start, "right"))
     skipped = start - (int(ends[number - 1]) if number else 0)
-    while left and number < len(transfers):
-        words, single = _lines(transfers[number], dma, skipped, left)
+    while left and number < len(parts):
+        part = parts[number]
+        words, single = _lines(part.transfer, dma, part.first + skipped, min(left, part.number - skipped))
         yield words, single
         left, number, skipped = left - len(words), number + 1, 0
 

@@ -28,7 +28,8 @@ from hwgen.model.compiled import njit
 from hwgen.model.hwc.cycles import IN_TIME, Waiting
 from hwgen.model.system.times import Late, Work
 
-__all__ = ["KEPT_SLICES", "BegunOf", "Overlap", "Tempo", "WorkOf", "with_waits"]
+__all__ = ["KEPT_SLICES", "NO_UNIT", "PLAYED_WORDS", "BegunOf", "Overlap", "Tempo", "UnitBeside", "UnitWords",
+           "WorkOf", "with_waits"]  # fmt: skip
 
 WorkOf = Callable[[Slice], int]
 """The cycles of a slice of which no access waits."""
@@ -63,13 +64,15 @@ class Effort(NamedTuple):
     eased: bool
 
 
-EASED = Effort(2048, 4, 1, eased=True)
-"""What is played of one HWC, which waits for the DMA alone, and of several that are only estimated."""
+ESTIMATED = Effort(2048, 4, 1, eased=True)
+"""What is played of a schedule that is only estimated."""
+ALONE = Effort(8192, 4, 1, eased=True)
+"""What is played of one HWC, which waits for the DMA alone. Its first cycles say little of thousands: rings fill, and
+the first outputs are not yet stored."""
 MEETING = Effort(8192, 8, 4, eased=False)
-"""What is played of several HWCs. They begin together and draw apart later, so that their first cycles say little of
-thousands. What a turn finds is right as far as the turn before it was, and some twenty cycles farther; what follows
-is one way in which they may meet. So the mean of several turns counts, each of which has the waits of
-the one before."""
+"""What is played of several HWCs. They begin together and draw apart later. What a turn finds is right as far as the
+turn before it was, and some twenty cycles farther; what follows is one way in which they may meet. So the mean of
+several turns counts, each of which has the waits of the one before."""
 
 
 class Overlap(NamedTuple):
@@ -85,6 +88,37 @@ class Overlap(NamedTuple):
     shares: Sequence[tuple[float, float]]
 
 
+class UnitWords(NamedTuple):
+    """What a port of the vector unit reads or writes while HWCs compute.
+
+    Members
+    -------
+    words : of 32 bits that one access moves.
+    number : of accesses.
+    places : words of the memory at which the first of them begin.
+    """
+
+    words: int
+    number: int
+    places: NDArray[np.int64]
+
+    def every(self, cycles: float) -> Stream:
+        """The first of them, spread evenly over so many cycles as all of them have."""
+        return Stream(self.words, np.arange(len(self.places)) * int(cycles) // self.number, self.places)
+
+
+class UnitBeside(NamedTuple):
+    """What the vector unit does while HWCs compute: cycles of its jobs, and what its ports read and write."""
+
+    works: Sequence[int] = ()
+    words: Sequence[UnitWords] = ()
+
+
+NO_UNIT = UnitBeside()
+PLAYED_WORDS = 8192
+"""Accesses of a port of the unit that are played."""
+
+
 def with_waits(
     work: WorkOf,
     begins: BegunOf,
@@ -94,12 +128,14 @@ def with_waits(
     overlap: Callable[[Tempo], Overlap],
     *,
     alike: bool = False,
+    unit: Sequence[Stream] = (),
 ) -> Tempo:
     """What the slices of each tile take, with what they wait at the banks.
 
     ``moved`` : what the DMA loads and stores beside tiles of each kind; ``overlap`` : how much of it while HWCs
     compute, where they take so long.
     ``alike`` : HWCs with like slices are taken to wait as the first of them does, which takes less time.
+    ``unit`` : what the ports of the vector unit ask for meanwhile.
     """
     kinds = [tiles.slices[tile] for tile in tiles.examples]
     in_time = [[Work(work(part)) for part in parts] for parts in kinds]
@@ -107,7 +143,7 @@ def with_waits(
     rates, shares = overlap(found)
     contests = [BankContest(one, cluster.banks) for one in moved]
     plays = [
-        _Played(work, begins, _Wave.of(tiles, cluster, kind, alike=alike), contest, rates, estimated=alike)
+        _Played(work, begins, _Wave.of(tiles, cluster, kind, alike=alike), contest, rates, unit, estimated=alike)
         for kind, contest in enumerate(contests)
     ]
     for turn in range(ROUNDS):
@@ -206,6 +242,8 @@ class _Played:
         The banks, and what the DMA moves.
     rates
         Lines that the DMA loads and stores in a cycle in which it does.
+    unit
+        What the ports of the vector unit ask for.
     estimated
         Whether it need not be played long.
     """
@@ -217,15 +255,16 @@ class _Played:
         wave: _Wave,
         contest: BankContest,
         rates: tuple[float, float],
+        unit: Sequence[Stream],
         *,
         estimated: bool,
     ) -> None:
-        self._begins, self._wave, self._contest, self._rates = begins, wave, contest, rates
-        self._effort = EASED if estimated or len(wave.parts) == 1 else MEETING
+        self._begins, self._wave, self._contest, self._rates, self._unit = begins, wave, contest, rates, unit
+        self._effort = ESTIMATED if estimated else ALONE if len(wave.parts) == 1 else MEETING
         self._alone, self._in_time = [work(part) for part in wave.parts], self._begun([IN_TIME] * len(wave.parts))
         self._parts = wave.tiles.slices[wave.tile]
         self._works = [work(part) for part in self._parts]
-        self._whole = len(self._parts) == 1 and self._alone[0] <= EASED.most
+        self._whole = len(self._parts) == 1 and self._alone[0] <= self._effort.most
         self._found: dict[tuple[bool, bool], tuple[list[float], NDArray[np.float64]]] = {}
 
     def scale(self, works: Sequence[Work]) -> float:
@@ -275,7 +314,7 @@ class _Played:
         turns, effort = list[tuple[list[float], NDArray[np.float64]]](), self._effort
         for turn in range(effort.turns):
             until = int(min(effort.most, max(takes)))
-            found = self._contest.waits(self._wave.streams(begun), self._rates, ends, until)
+            found = self._contest.waits(self._wave.streams(begun), self._rates, ends, until, self._unit)
             late = np.array([found.words[0], found.single[0], found.words[1]])
             if not found.accesses.any():
                 break

@@ -19,6 +19,7 @@ from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.ir.schedule import ARRAYS
 from hwgen.lower.cluster.cycles import works_of
 from hwgen.lower.cluster.program import ClusterProgram
+from hwgen.lower.cluster.slice_waits import NO_UNIT
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import VectorProgram, moves_in
 from hwgen.model.cluster.cluster_counts import predict_cluster
@@ -203,7 +204,7 @@ class LayerPart:
     @property
     def works(self) -> Sequence[Work | int]:
         """See `Part`."""
-        return works_of(self.program, self.beside.early_works if self.beside else ())
+        return works_of(self.program, self.beside.early_work if self.beside else NO_UNIT)
 
     def counts(self, port: DramPort, streams: Streams) -> PartCounts:
         """See `Part`."""

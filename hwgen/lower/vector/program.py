@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Opcode, Queue, end, join, load, start, store
@@ -19,12 +22,14 @@ from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.registers.vector import job_values, vector_registers
 from hwgen.arch.strided import Axis, StridedBlock
 from hwgen.arch.vector.job import VectorJob
+from hwgen.arch.vector.shape import VectorShape
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.document import InputError
 from hwgen.ir.network.kinds import Node
 from hwgen.ir.requantisation import TABLE_ENTRIES
 from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.parts import Phase, interleaved, with_tokens
+from hwgen.lower.cluster.slice_waits import PLAYED_WORDS, UnitBeside, UnitWords
 from hwgen.lower.cluster.transfers import Side, descriptors_of
 from hwgen.lower.vector.maps import FeatureMap, Part
 from hwgen.lower.vector.tasks import Task, tasks_of
@@ -43,10 +48,11 @@ from hwgen.model.dma.cycles import transfer_accesses, transfer_words
 from hwgen.model.dram.streams import Streams
 from hwgen.model.system.cycles import PlayedProgram, play_together
 from hwgen.model.system.times import ClusterTimes
-from hwgen.model.vector.cycles import VectorAccess, vector_access, vector_cycles
+from hwgen.model.vector.cycles import VectorAccess, vector_access, vector_cycles, vector_waits
 
 __all__ = ["MOVED", "VectorPhases", "VectorProgram", "compile_vector", "moves_in", "vector_phases"]
 
+Ints = NDArray[np.int64]
 PARTS = 2
 """Parts of the room: tiles take turns."""
 MOVED: Mapping[Queue, Mapping[OperandTag, tuple[Operand, Direction]]] = {
@@ -92,9 +98,17 @@ class VectorProgram:
         return self._works[self._early_jobs :]
 
     @property
-    def early_works(self) -> list[int]:
-        """The same of ``early``."""
-        return self._works[: self._early_jobs]
+    def early_work(self) -> UnitBeside:
+        """The same of ``early``, and what these jobs read and write."""
+        jobs, shape = self.jobs[: self._early_jobs], self.cluster.vector_shape
+        found = [vector_access(job, shape) for job in jobs]
+        numbers = sum(one.inputs.words for one in found), sum(one.output.words for one in found)
+        places = ([_reads(job, shape) for job in jobs], [_writes(job, shape) for job in jobs])
+        words = [
+            UnitWords(shape.word_bytes // WORD_BYTES, number, np.concatenate([[0], *each])[1 : 1 + PLAYED_WORDS])
+            for number, each in zip(numbers, places, strict=True)
+        ]
+        return UnitBeside(self._works[: self._early_jobs], words)
 
     @property
     def _early_jobs(self) -> int:
@@ -109,21 +123,18 @@ class VectorProgram:
         return [cycles + waits for cycles, waits in zip(alone, self._waits(sum(alone)), strict=True)]
 
     def _waits(self, cycles: int) -> list[int]:
-        """Cycles in which each sum waits, as is expected, for a bank of the TCDM that the DMA uses for another tile.
+        """Cycles that each job waits, as is expected, for banks of the TCDM that the DMA uses for another tile.
 
-        A transfer of the DMA, which goes first, is in any of the banks with the same probability. What reads one
-        operand at the rate of the DMA does not meet it again after the first wait, and a unit that takes one element
-        in a cycle reads a fourth as often: both are left out. ``cycles``: of all jobs without any wait.
+        A transfer of the DMA, which goes first, is in any of the banks with the same probability. A unit that takes
+        one element in a cycle reads a fourth as often, and is left out. ``cycles``: of all jobs without any wait.
         """
         shape, width = self.cluster.vector_shape, self.cluster.axi_bits // 8
         commands = (*self.early, *self.commands)
         moved = [sum(transfer_words(moves_in(commands, queue)).values()) for queue in (Queue.LOAD, Queue.STORE)]
         beside = (len(self.jobs) - 1) / len(self.jobs)
         busy = sum(min(1.0, beside * WORD_BYTES * words / width / cycles) for words in moved)
-        share = busy * max(width, shape.word_bytes) / WORD_BYTES / self.cluster.tcdm_banks
-        return [
-            round(share * vector_access(job, shape).inputs.words) if job.mode == "add" else 0 for job in self.jobs
-        ]
+        chance = busy * max(width, shape.word_bytes) / WORD_BYTES / self.cluster.tcdm_banks
+        return [round(vector_waits(job, shape, chance)) for job in self.jobs]
 
     def counts(self, port: DramPort, streams: Streams | None = None) -> Counts:
         """Accesses at the DRAM, at the unit's ports, and at those of the DMA: maps as I and O, tables as B.
@@ -158,6 +169,19 @@ class VectorProgram:
         commands = [*self.commands, end()]
         program = PlayedProgram(commands, self.works, address, sum(one.length for one in commands))
         return play_together([program], self.cluster, timing or Dram())[0]
+
+
+def _reads(job: VectorJob, shape: VectorShape) -> Ints:
+    """Words of the memory that a job reads, about in their order: those of operands side by side."""
+    operands = np.array([job.input, job.second] if job.mode == "add" else [job.input]) // WORD_BYTES
+    number = vector_access(job, shape).inputs.words // len(operands)
+    return (operands + shape.word_bytes // WORD_BYTES * np.arange(number)[:, None]).ravel()
+
+
+def _writes(job: VectorJob, shape: VectorShape) -> Ints:
+    """Words of the memory that a job writes, about in their order."""
+    number = vector_access(job, shape).output.words
+    return job.output // WORD_BYTES + shape.word_bytes // WORD_BYTES * np.arange(number)
 
 
 def moves_in(commands: Iterable[Command], queue: Queue) -> Iterator[Descriptor]:

@@ -1,4 +1,5 @@
-"""Accesses and cycles of a job of the vector unit, alone at the TCDM: a step in every cycle, in closed form.
+"""Accesses and cycles of a job of the vector unit, alone at the TCDM: a step in every cycle, in closed form; and what
+it waits for the DMA there, as is expected.
 
 The unit keeps the last word that it has read. It reads another one where the next element of the input is in another
 word, and at the first element that it needs of each row of the output. Where a window has several rows, it reads at
@@ -19,7 +20,8 @@ from hwgen.arch.vector.job import PAIR, VectorJob
 from hwgen.arch.vector.shape import VectorShape
 from hwgen.ir.counts import Access
 
-__all__ = ["VectorAccess", "lanes_of", "vector_access", "vector_cycles", "vector_steps", "window_rows"]
+__all__ = ["VectorAccess", "lanes_of", "vector_access", "vector_cycles", "vector_steps", "vector_waits",
+           "window_rows"]  # fmt: skip
 
 
 Ints = NDArray[np.int64]
@@ -213,14 +215,30 @@ def _window_steps(job: VectorJob, shape: VectorShape) -> int:
 def _strip_steps(job: VectorJob, shape: VectorShape) -> int:
     """Steps of strips, a row of the windows each, while the windows that end in the strip before are made: as many
     cycles as the longer of both takes. Those that end in the last strip are made after it."""
-    (_, left), (down, _), rows = job.padding, job.stride, job.kernel[0]
-    tops = [y * down - job.padding[0] for y in range(job.rows)]
-    lanes = lanes_of(job.input - left, job.input_plane, job.input_pitch, job.channels, tops, shape.elements)
-    ends = {lane: _ends(job, lane, shape.elements) for lane, _ in lanes}
-    taken = sum(number * int(np.maximum(ends[lane], rows).sum()) for lane, number in lanes)
-    address = job.input - left + (job.channels - 1) * job.input_plane + tops[-1] * job.input_pitch
-    last = int(ends[address % shape.elements][-1])
+    rows, ends = job.kernel[0], _ends_of_rows(job, shape)
+    taken = sum(number * int(np.maximum(one, rows).sum()) for one, number in ends)
+    last = _last_ends(job, shape)
     return rows + taken - max(last, rows) + last - 1
+
+
+def _ends_of_rows(job: VectorJob, shape: VectorShape) -> list[tuple[Ints, int]]:
+    """The windows that end in each strip of a row of the output, and how many rows have them so."""
+    lanes = lanes_of(
+        job.input - job.padding[1], job.input_plane, job.input_pitch, job.channels, _tops(job), shape.elements
+    )
+    return [(_ends(job, lane, shape.elements), number) for lane, number in lanes]
+
+
+def _last_ends(job: VectorJob, shape: VectorShape) -> int:
+    """The windows that end in the last strip of all."""
+    row = job.input - job.padding[1] + _tops(job)[-1] * job.input_pitch
+    address = row + (job.channels - 1) * job.input_plane
+    return int(_ends(job, address % shape.elements, shape.elements)[-1])
+
+
+def _tops(job: VectorJob) -> list[int]:
+    """The first row of the windows of each row of the output."""
+    return [y * job.stride[0] - job.padding[0] for y in range(job.rows)]
 
 
 def _ends(job: VectorJob, lane: int, size: int) -> NDArray[np.int64]:
@@ -244,3 +262,36 @@ def _cycles(job: VectorJob, shape: VectorShape) -> int:
 def _registers(job: VectorJob, shape: VectorShape) -> int:
     """Registers that a step passes besides, on its way through the arithmetic."""
     return VECTOR_TREE * shape.wide + VECTOR_STRIPS * job.strips
+
+
+# --- waits ---
+
+
+def vector_waits(job: VectorJob, shape: VectorShape, chance: float) -> float:
+    """Cycles that a job of several elements a cycle waits, as is expected, for the words that it reads.
+
+    ``chance`` : the probability that the DMA is at the bank of a word, which is then there a cycle later.
+
+    A word that follows the one before it in the memory does not wait after that: the DMA is a word ahead from then
+    on. So of windows the first word of each of their rows counts, of strips and of sums, whose operands take turns,
+    each word. Strips wait for their windows where more of these end in one than it has rows, and are late for
+    nothing then.
+    """
+    apart, made_up = _apart(_like(job, shape), shape)
+    return max(0.0, chance * apart - made_up)
+
+
+@lru_cache(maxsize=1 << 14)
+def _apart(job: VectorJob, shape: VectorShape) -> tuple[int, int]:
+    """Words that are not read right after the one before them in the memory; cycles in which a strip is there before
+    it is needed."""
+    words = _access(job, shape).inputs.words
+    if job.strips:
+        ends = _ends_of_rows(job, shape)
+        return words, sum(number * int(np.maximum(one - job.kernel[0], 0).sum()) for one, number in ends)
+    if job.mode == "add":
+        return words, 0
+    if job.by_element:
+        return 0, 0
+    rows = job.columns * len(window_rows(job)) if job.kernel[0] > 1 else job.rows
+    return min(words, job.channels * rows), 0

@@ -12,8 +12,12 @@ from hwgen.golden.quantised.execution import execute
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.network.graph import Graph
+from hwgen.lower.cluster.cycles import works_of
+from hwgen.lower.cluster.slice_waits import UnitBeside
 from hwgen.lower.network.cluster_plan import ClusterPlan, plan_cluster
 from hwgen.lower.network.parts import LayerPart, VectorPart
+from hwgen.model.system.times import Work
+from hwgen.model.vector.cycles import vector_access
 from hwgen.readers.integers.reader import read_quantised
 from tests.readers.integers.models import Draft
 
@@ -79,6 +83,7 @@ def test_tiles_of_nodes_run_while_the_layer_before_does(tmp_path: Path, elements
     assert {label for label, number in jobs.items() if number} >= {"max pool", "concat", "add"}
     predicted, cycles = ran(graph, plan)
     assert abs(cycles - predicted) <= MOST_ERROR * cycles
+    in_the_way(plan, words=max(1, elements // 4))
 
 
 def test_stalls_change_nothing_but_time(tmp_path: Path) -> None:
@@ -94,6 +99,36 @@ def test_it_takes_fewer_cycles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not any(early(plan).values())
     without, _ = ran(graph, plan)
     assert with_it < 0.9 * without
+
+
+def in_the_way(plan: ClusterPlan, words: int) -> None:
+    """What the unit reads and writes beside layers, as many words at once, is known, and they wait for it."""
+    parts = [layer.part for layer in plan.layers if isinstance(layer.part, LayerPart) and layer.part.beside]
+    assert len(parts) >= 3
+    takes = []
+    for part in parts:
+        assert part.beside is not None
+        unit = part.beside.early_work
+        jobs = part.beside.jobs[: len(unit.works)]
+        access = [vector_access(job, part.beside.cluster.vector_shape) for job in jobs]
+        reads, writes = unit.words
+        assert (reads.words, reads.number) == (words, sum(one.inputs.words for one in access))
+        assert (writes.words, writes.number) == (words, sum(one.output.words for one in access))
+        for one, port in ((reads, [job.input for job in jobs]), (writes, [job.output for job in jobs])):
+            assert one.places[0] == port[0] // 4
+            assert {at // 4 for at in port} <= {*one.places.tolist()}
+        takes.append([sum(map(cycles, works_of(part.program, one))) for one in (quiet(unit), unit)])
+    alone, beside = map(sum, zip(*takes, strict=True))
+    assert beside > 1.001 * alone
+
+
+def quiet(unit: UnitBeside) -> UnitBeside:
+    """The same jobs, if they read and wrote nothing."""
+    return unit._replace(words=())
+
+
+def cycles(work: Work | int) -> float:
+    return work.cycles if isinstance(work, Work) else work
 
 
 def test_what_is_read_has_been_stored(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import DmaParameters
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.cluster import moved_lines as lines
+from hwgen.model.cluster.bank_waits import Moved
+from hwgen.model.system.times import Beside
 from tests.model.system.test_cycles import HWC
 from tests.random.descriptors import random_descriptors
 
@@ -42,7 +44,7 @@ def test_lines_of_random_programs(queue: Queue, axi_bits: int) -> None:
     for _ in range(40):
         moves = random_descriptors(rng, 4, loads=queue is Queue.LOAD)
         commands: list[Command] = [(load if queue is Queue.LOAD else store)(one.encode()) for one in moves]
-        moved = lines.moved_lines([start(1), *commands], hardware, [0])
+        moved = lines.moved_lines([start(1), *commands], hardware, [0], [Beside(1, 1)])
         (loads, stores), numbers = moved.beside[0], moved.numbers
         found, none = (loads, stores) if queue is Queue.LOAD else (stores, loads)
         assert none.number == 0
@@ -64,7 +66,7 @@ def test_long_programs_are_played_in_parts() -> None:
     words = Descriptor(16_000, 0, 0, 0, 0)  # type: ignore[arg-type]
     single = Descriptor(4_000, 2, 2, 0, 0, scattered=True, fold=9999, fast_stride=8)  # type: ignore[arg-type]
     moves = [load(words.encode()), load(single.encode())]
-    ((loads, _),) = lines.moved_lines([start(1), *moves], hardware, [0]).beside
+    ((loads, _),) = lines.moved_lines([start(1), *moves], hardware, [0], [Beside(9, 0)]).beside
     assert loads.number == 8000
     assert len(loads.words) == lines.PLAYED_LINES
     assert loads.single.sum() == pytest.approx(lines.PLAYED_LINES / 2, abs=lines.STRETCH)
@@ -72,17 +74,37 @@ def test_long_programs_are_played_in_parts() -> None:
     assert (steps == 1).sum() >= len(steps) - lines.PLAYED_LINES // lines.STRETCH
 
 
-def test_lines_beside_work_are_those_between_its_start_and_the_next_one() -> None:
-    """Tiles of two kinds in turns, each of which has its own; what is before the first one is beside none."""
+def _tiles(number: int) -> list[Command]:
+    """Three lines of 64 bits for each tile, and its start."""
+    loads = [load(Descriptor(20, 2, 0, 0, 64 * tile).encode()) for tile in range(number)]  # type: ignore[arg-type]
+    return [command for one in loads for command in (one, start(1))]
+
+
+def _places(moved: Moved) -> list[tuple[int, int]]:
+    """The tile that each line is of, and its number in it."""
+    return [(word // 16, word % 16 // 2) for word in moved.words[:, 0].tolist()]
+
+
+def test_lines_beside_work_are_those_that_the_dma_has_time_for() -> None:
+    """Tiles of two kinds in turns; what is loaded before the first one is beside none."""
     hardware = ClusterParameters(HWC, 2, axi_bits=64)
-    commands: list[Command] = []
-    for tile in range(5):
-        commands += [load(Descriptor(12, 2, 0, 0, 64 * tile).encode()), start(1)]  # type: ignore[arg-type]
-    moved = lines.moved_lines(commands, hardware, [0, 1, 0, 1, 0])
+    even = [*[Beside(10, 0)] * 4, Beside(0, 0)]
+    moved = lines.moved_lines(_tiles(5), hardware, [0, 1, 0, 1, 0], even)
     (first, none), (second, _) = moved.beside
-    assert first.words.tolist() == [[16, 17], [18, -1], [48, 49], [50, -1]]
-    assert second.words.tolist() == [[32, 33], [34, -1], [64, 65], [66, -1]]
-    assert (first.number, none.number, second.number, moved.numbers) == (4, 0, 4, (10, 0))
+    assert _places(first) == [(1, 0), (1, 1), (1, 2), (3, 0), (3, 1), (3, 2)]
+    assert _places(second) == [(2, 0), (2, 1), (2, 2), (4, 0), (4, 1), (4, 2)]
+    assert (first.number, none.number, second.number, moved.numbers) == (6, 0, 6, (15, 0))
+    # What the program has after the second tile is loaded while the first one is computed.
+    early = [Beside(50, 0), Beside(0, 0), Beside(25, 0), Beside(25, 0), Beside(0, 0)]
+    (first, _), (second, _) = lines.moved_lines(_tiles(5), hardware, [0, 1, 0, 1, 0], early).beside
+    assert _places(first) == [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2)]
+    assert _places(second) == [(4, 0), (4, 1), (4, 2)]
+
+
+def test_lines_beside_work_of_no_kind_are_beside_none() -> None:
+    hardware = ClusterParameters(HWC, 2, axi_bits=64)
+    ((loads, _),) = lines.moved_lines(_tiles(4), hardware, [0, -1, 0, -1], [*[Beside(9, 0)] * 3, Beside(0, 0)]).beside
+    assert _places(loads) == [(1, 0), (1, 1), (1, 2), (3, 0), (3, 1), (3, 2)]
 
 
 def test_estimated_bytes_go_to_the_lanes() -> None:
