@@ -103,7 +103,7 @@ class UnitWords(NamedTuple):
     places: NDArray[np.int64]
 
     def every(self, cycles: float) -> Stream:
-        """The first of them, spread evenly over so many cycles as all of them have."""
+        """The first of them, as far apart as all of them are if they come evenly in ``cycles``."""
         return Stream(self.words, np.arange(len(self.places)) * int(cycles) // self.number, self.places)
 
 
