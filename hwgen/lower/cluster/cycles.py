@@ -45,11 +45,14 @@ from hwgen.model.system.times import ClusterTimes, Work
 __all__ = ["MOVE_CYCLES", "cluster_cycles", "estimated_cycles", "played", "works_of"]
 
 IMMEDIATE = Dram()
+Works = tuple[Work | int, ...]
+"""What each START of a program begins, in their order."""
 
 
 def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> ClusterTimes:
     """The cycles of a program, with a DRAM of this timing."""
-    return play_together([played(program)], program.hardware, timing)[0]
+    plays = _Plays(program)
+    return plays.times(_works_of(program, NO_UNIT, plays), timing)
 
 
 def played(program: ClusterProgram) -> PlayedProgram:
@@ -62,6 +65,25 @@ def works_of(program: ClusterProgram, beside: UnitBeside = NO_UNIT) -> Sequence[
 
     ``beside`` : what the vector unit does, where a program of it is among the commands.
     """
+    return _works_of(program, beside, _Plays(program))
+
+
+class _Plays:
+    """The times of a program in which each START takes what it is told to: each is played once."""
+
+    def __init__(self, program: ClusterProgram) -> None:
+        self._program = program
+        self._known: dict[tuple[Works, Dram], ClusterTimes] = {}
+
+    def times(self, works: Works, timing: Dram) -> ClusterTimes:
+        """The times, with a DRAM of this timing."""
+        if (works, timing) not in self._known:
+            played = _with_works(self._program, works)
+            self._known[works, timing] = play_together([played], self._program.hardware, timing)[0]
+        return self._known[works, timing]
+
+
+def _works_of(program: ClusterProgram, beside: UnitBeside, plays: _Plays) -> Works:
     tiles = TileCommands(program.schedule, None, program.cluster.hwcs, program.placement, {})
     timing = program.cluster.dram or IMMEDIATE
     own = [not command.mask >> program.cluster.hwcs for command in program.commands if command.opcode is Opcode.START]
@@ -72,12 +94,12 @@ def works_of(program: ClusterProgram, beside: UnitBeside = NO_UNIT) -> Sequence[
     timings = _timings_of(tiles, program.parameters)
     work = _work_of(timings)
 
-    def in_order(tempo: Tempo) -> Sequence[Work | int]:
+    def in_order(tempo: Tempo) -> Works:
         works, others = chain.from_iterable(tempo), iter(beside.works)
         return tuple(next(works) if one else next(others) for one in own)
 
     def times(tempo: Tempo) -> ClusterTimes:
-        return play_together([_with_works(program, in_order(tempo))], program.hardware, timing)[0]
+        return plays.times(in_order(tempo), timing)
 
     def overlap(tempo: Tempo) -> Overlap:
         found = times(tempo)

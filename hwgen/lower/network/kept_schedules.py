@@ -10,6 +10,7 @@ from math import inf
 from hwgen.arch.bus import beat_bytes
 from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.layer import Layer
 from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.kinds import Convolution, Node, Product
 from hwgen.ir.schedule import Schedule
@@ -49,6 +50,8 @@ class KeptSchedules:
         self._hwcs, self._timing = cluster.hwcs, cluster.dram or Dram()
         self._beat, self._elements = beat_bytes(cluster.axi_bits), cluster.vector_elements
         self._known: dict[str, Schedule | None] = {}
+        self._layers: dict[str, Layer] = {}
+        self._took: dict[tuple[Schedule, Residence], tuple[float, float]] = {}
 
     def of(self, node: Node, residence: Residence, idle: float = 0.0) -> Schedule | None:
         """The schedule of a node; None if none runs. Layers of one shape share it.
@@ -58,15 +61,14 @@ class KeptSchedules:
         assert isinstance(node, Convolution | Product)
         found = self._schedules[node.name]
         laid_out = residence.inputs is None and may_be_laid_out(self._graph, node)
-        layer = found.layer.of_network
+        layer = self._first_of_shape(found.layer.of_network)
         idle = min(idle, layer.weight_elements) // STEP * STEP
         stays = [residence.arrays, residence.stored, residence.room, residence.ahead]
         key = json.dumps([layer.shape_data, laid_out, *stays, idle])
         if key not in self._known:
 
             def timed(schedule: Schedule) -> float:
-                program = program_on(schedule, self._hardware, ordered=True, residence=residence)
-                return cluster_cycles(program, self._timing).total + self._early(schedule, residence, idle)
+                return self._takes(schedule, residence)[0] + self._early(schedule, residence, idle)
 
             def estimate(schedule: Schedule, *, most: float = inf) -> float:
                 cycles = estimated_cycles(schedule, self._hardware, residence, most=most)
@@ -74,10 +76,14 @@ class KeptSchedules:
 
             search = search_few_with_kept_maps if self._few else partial(search_with_kept_maps, timed=timed)
             self._known[key] = search(
-                layer, self._hardware, residence, estimate=estimate, found=found, laid_out=laid_out
+                layer, self._hardware, residence, estimate=estimate, found=found.of_layer(layer), laid_out=laid_out
             )
         one = self._known[key]
-        return None if one is None else one.of_layer(layer)
+        return None if one is None else one.of_layer(found.layer.of_network)
+
+    def _first_of_shape(self, layer: Layer) -> Layer:
+        """The first layer of the same shape, in whose name schedules of all of them are searched."""
+        return self._layers.setdefault(json.dumps(layer.shape_data), layer)
 
     def chosen(self, order: NodeOrder, nodes: Sequence[Node], maps: KeptMaps) -> dict[str, Schedule]:
         """The schedules of the nodes of a stretch, by name."""
@@ -99,13 +105,20 @@ class KeptSchedules:
             residence = maps.residence(at, order.roots[node.inputs[0]], node.output)
             residence = replace(residence, ahead=at > 0)
             schedule = self.of(node, residence, idle) or self._schedules[node.name]
-            total, loads = self._took(schedule, residence)
+            total, loads = self._takes(schedule, residence)
             found[node.name] = schedule, total + self._early(schedule, residence, idle)
             idle = max(0.0, total - loads)
         return found
 
-    def _took(self, schedule: Schedule, residence: Residence) -> tuple[float, float]:
+    def _takes(self, schedule: Schedule, residence: Residence) -> tuple[float, float]:
         """Cycles of a schedule, and those in which the DMA loads."""
+        key = schedule.of_layer(self._first_of_shape(schedule.layer.of_network)), residence
+        if key not in self._took:
+            self._took[key] = self._found(schedule, residence)
+        return self._took[key]
+
+    def _found(self, schedule: Schedule, residence: Residence) -> tuple[float, float]:
+        """What `_takes` keeps."""
         if self._few:
             stored = "O" not in residence.unmoved and schedule.layer.output_elements
             moved = dram_bytes(held_whole(schedule, residence.arrays), unmoved=residence.unmoved) - stored
