@@ -40,7 +40,7 @@ from hwgen.model.hwc.cycles import IN_TIME, HwcTiming, Waiting
 from hwgen.model.hwc.tiles import RowBegins
 from hwgen.model.nest.one_level import PerOperand
 from hwgen.model.system.cycles import PlayedProgram, play_together
-from hwgen.model.system.times import ClusterTimes, Work
+from hwgen.model.system.times import ClusterTimes, Moves, Work
 
 __all__ = ["MOVE_CYCLES", "cluster_cycles", "estimated_cycles", "played", "works_of"]
 
@@ -102,19 +102,18 @@ def _works_of(program: ClusterProgram, beside: UnitBeside, plays: _Plays) -> Wor
         return plays.times(in_order(tempo), timing)
 
     def overlap(tempo: Tempo) -> Overlap:
-        found = times(tempo)
-        moving = np.array([one for one, is_own in zip(found.beside, own, strict=True) if is_own], float)
+        moves = np.array([one for one, is_own in zip(times(tempo).beside, own, strict=True) if is_own])
+        moving, lines = moves[:, :, Moves._fields.index("cycles")], moves[:, :, Moves._fields.index("lines")]
         takes = [_longest(parts, works) for parts, works in zip(tiles.slices, tempo, strict=True)]
         shares = np.minimum(1.0, np.add.reduceat(moving, first) / np.maximum(1.0, takes)[:, None])
-        return Overlap(_rates(moved.numbers, (found.busy["load"], found.busy["store"])), shares.tolist())
+        rates = _rates(lines.sum(axis=0).tolist(), moving.sum(axis=0).tolist())
+        return Overlap(rates, shares.tolist(), np.add.reduceat(lines, first).tolist())
 
     in_time = [[Work(work(part)) for part in parts] for parts in tiles.slices]
     moved = moved_lines(program.commands, program.hardware, starts, times(in_time).beside)
     computes = sum(_longest(*both) for both in zip(tiles.slices, in_time, strict=True))
     unit = [one.every(computes) for one in beside.words if one.number]
-    return in_order(
-        with_waits(work, _begins_of(timings, tiles), tiles, program.cluster, moved.beside, overlap, unit=unit)
-    )
+    return in_order(with_waits(work, _begins_of(timings, tiles), tiles, program.cluster, moved, overlap, unit=unit))
 
 
 def _rates(lines: Sequence[float], busy: tuple[float, float]) -> tuple[float, float]:
@@ -275,8 +274,11 @@ def estimated_cycles(
     def overlap(tempo: Tempo) -> Overlap:
         total, computes = takes(tempo)
         beside = _beside(total, computes, load_cycles + store_cycles) / max(1.0, computes)
-        share = min(1.0, beside * load_cycles), min(1.0, beside * store_cycles)
-        return Overlap(_rates(lines, (load_cycles, store_cycles)), [share] * len(tiles.slices))
+        loads, stores = (min(1.0, beside * one) for one in (load_cycles, store_cycles))
+        load_rate, store_rate = rates = _rates(lines, (load_cycles, store_cycles))
+        tile_cycles = [_longest(parts, works) for parts, works in zip(tiles.slices, tempo, strict=True)]
+        moved = [(loads * load_rate * one, stores * store_rate * one) for one in tile_cycles]
+        return Overlap(rates, [(loads, stores)] * len(tile_cycles), moved)
 
     timings = _timings_of(tiles, tiles.parameters)
     work = _work_of(timings)

@@ -13,9 +13,9 @@ from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import DmaParameters
 from hwgen.ir.lanes import Lanes
 from hwgen.model.cluster.bank_waits import Moved
-from hwgen.model.system.times import Beside
+from hwgen.model.system.times import Beside, Moves
 
-__all__ = ["MovedLines", "estimated_lines", "moved_lines"]
+__all__ = ["estimated_lines", "moved_lines"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -34,57 +34,37 @@ class Part(NamedTuple):
     number: int
 
 
-class MovedLines(NamedTuple):
-    """What a program moves.
-
-    Members
-    -------
-    beside : what it loads and what it stores beside the work of each kind.
-    numbers : lines that it loads and that it stores, in all.
-    """
-
-    beside: Sequence[tuple[Moved, Moved]]
-    numbers: tuple[float, float]
-
-
 def moved_lines(
     commands: Sequence[Command], hardware: ClusterParameters, starts: Sequence[int], beside: Sequence[Beside]
-) -> MovedLines:
-    """What a program loads and what it stores.
+) -> list[tuple[Moved, Moved]]:
+    """What a program loads and what it stores beside the work of each kind.
 
     ``starts`` : of each START the kind of its work, from 0 on; -1: of no kind.
-    ``beside`` : of each START the cycles in which the DMA loads and stores beside its work. What the program has
-    after its first START is moved in this order, as much of it beside each as the DMA is at work there: some of it
-    waits for a tile, some comes long before it is needed, wherever it is written.
+    ``beside`` : what the DMA moves beside the work of each START, wherever the program has it: some waits for a
+    tile, some comes long before it is needed.
     """
     moves: dict[Queue, list[tuple[Descriptor, int]]] = {Queue.LOAD: [], Queue.STORE: []}
-    first: dict[Queue, int] = {}
     for one in commands:
-        if one.opcode is Opcode.START and not first:
-            first = {queue: sum(number for _, number in moved) for queue, moved in moves.items()}
-        elif one.opcode is Opcode.MOVE:
+        if one.opcode is Opcode.MOVE:
             transfer = Descriptor.decode(one.payload)
             moves[one.queue].append((transfer, _number(transfer, hardware.dma)))
     kinds = 1 + max(starts, default=0)
     found = [
-        _beside(moves[queue], first.get(queue, 0), starts, [one[place] for one in beside], kinds)
-        for place, queue in enumerate(QUEUES)
+        _beside(moves[queue], starts, [one[place] for one in beside], kinds) for place, queue in enumerate(QUEUES)
     ]
     loads, stores = ([_of_parts(parts, hardware.dma) for parts in each] for each in found)
-    loaded, stored = (sum(number for _, number in moves[queue]) for queue in QUEUES)
-    return MovedLines(list(zip(loads, stores, strict=True)), (loaded, stored))
+    return list(zip(loads, stores, strict=True))
 
 
 def _beside(
-    moves: Sequence[tuple[Descriptor, int]], first: int, starts: Sequence[int], cycles: Sequence[float], kinds: int
+    moves: Sequence[tuple[Descriptor, int]], starts: Sequence[int], beside: Sequence[Moves], kinds: int
 ) -> list[list[Part]]:
-    """The parts of transfers that are moved beside the work of each kind: all from line number ``first`` on."""
+    """The parts of transfers that are moved beside the work of each kind."""
     found: list[list[Part]] = [[] for _ in range(kinds)]
-    ends, busy = np.cumsum([number for _, number in moves], dtype=np.int64), np.cumsum([0.0, *cycles])
-    if not moves or not busy[-1]:
-        return found
-    places = first + np.rint((ends[-1] - first) * busy / busy[-1]).astype(np.int64)
-    for kind, begin, end in zip(starts, places[:-1].tolist(), places[1:].tolist(), strict=True):
+    ends = np.cumsum([number for _, number in moves], dtype=np.int64)
+    for kind, (_, lines, last) in zip(starts, beside, strict=True):
+        end = min(last, int(ends[-1])) if lines else 0  # bytes that begin within a beat may take a line more
+        begin = max(0, end - lines)
         number = int(np.searchsorted(ends, begin, "right"))
         while kind >= 0 and begin < end:
             skipped = begin - int(ends[number]) + moves[number][1]

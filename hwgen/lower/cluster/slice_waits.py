@@ -4,8 +4,8 @@ An HWC asks for its words when its operations are far enough, and these wait for
 played at the banks (`hwgen.model.cluster.bank_waits`) with what the timing model of the HWC says that it asks for;
 the timing model is played with what each access has then waited; and so on in turns (`Effort`). What is beyond the
 first cycles that are played is as slow as the last ones of them. The DMA begins with a tile, and rests when all
-is moved that it moves beside it. So a short tile of one HWC is played, whose ports may follow those of the DMA from
-bank to bank; of long ones, and where HWCs meet each other, the mean of plays with the DMA and without it counts.
+is moved that it moves beside it. So a tile of one HWC is played, whose ports may follow those of the DMA from bank to
+bank; of very long ones, and where HWCs meet each other, the mean of plays with the DMA and without it counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ ROUNDS = 3
 ENOUGH = 0.01
 """Nothing is played again where the work takes as long as it was taken to, but for this part. Both ways: waits are
 too short where HWCs are taken to be slower than they are."""
-LEVELS = 8
+LEVELS = 32
 """Shares of the time in which the DMA moves are rounded to this part of it, so that few are looked at."""
 KEPT_SLICES = 4096
 """Slices of which what follows from them alone is kept: schedules that differ around their tiles share them."""
@@ -55,24 +55,29 @@ class Effort(NamedTuple):
     -------
     most : cycles of a slice at most; what follows is as slow as the second half of them.
     turns, mean : how often at most, and how many of the last turns count.
-    eased : waits go half way to those that are found, until that makes little of a difference.
+    least, agree : after more turns than these the last one counts, where it differs from the one before by this part
+        at most.
+    eased : waits go half way to those that are found.
     """
 
     most: int
     turns: int
     mean: int
+    least: int
+    agree: float
     eased: bool
 
 
-ESTIMATED = Effort(2048, 4, 1, eased=True)
+ESTIMATED = Effort(2048, 4, 1, 1, ENOUGH, eased=True)
 """What is played of a schedule that is only estimated."""
-ALONE = Effort(8192, 4, 1, eased=True)
-"""What is played of one HWC, which waits for the DMA alone. Its first cycles say little of thousands: rings fill, and
-the first outputs are not yet stored."""
-MEETING = Effort(8192, 8, 4, eased=False)
-"""What is played of several HWCs. They begin together and draw apart later. What a turn finds is right as far as the
-turn before it was, and some twenty cycles farther; what follows is one way in which they may meet. So the mean of
-several turns counts, each of which has the waits of the one before."""
+MEETING = Effort(8192, 8, 4, 8, 0, eased=False)
+"""What is played of several HWCs. Their first cycles say little of thousands: rings fill, the first outputs are not
+yet stored, and HWCs that begin together draw apart later. What a turn finds is right as far as the turn before it
+was, and some twenty cycles farther; what follows is one way in which ports may meet. So the mean of several turns
+counts, each of which has the waits of the one before. That two of them agree may be chance."""
+ALONE = Effort(1 << 16, 8, 4, 2, 0.0005, eased=False)
+"""What is played of one HWC, whose ports meet each other and the DMA: where turns agree they stay as they are. Rows
+and tiles begin in different banks, and the DMA moves at the beginning of a slice, so that most are played whole."""
 
 
 class Overlap(NamedTuple):
@@ -81,11 +86,13 @@ class Overlap(NamedTuple):
     Members
     -------
     rates : lines that loads and stores move in a cycle in which they move.
-    shares : for each tile, the parts of its time in which they do.
+    shares : for each tile, the parts of its time in which they do, waits for HWCs among it.
+    lines : for each tile, what they move.
     """
 
     rates: tuple[float, float]
     shares: Sequence[tuple[float, float]]
+    lines: Sequence[tuple[float, float]]
 
 
 class UnitWords(NamedTuple):
@@ -140,7 +147,7 @@ def with_waits(
     kinds = [tiles.slices[tile] for tile in tiles.examples]
     in_time = [[Work(work(part)) for part in parts] for parts in kinds]
     found: list[list[Work]] = [in_time[kind] for kind in tiles.kinds]
-    rates, shares = overlap(found)
+    rates, shares, lines = overlap(found)
     contests = [BankContest(one, cluster.banks) for one in moved]
     plays = [
         _Played(work, begins, _Wave.of(tiles, cluster, kind, alike=alike), contest, rates, unit, estimated=alike)
@@ -149,15 +156,15 @@ def with_waits(
     for turn in range(ROUNDS):
         groups: dict[tuple[int, int, int], list[Work]] = {}
         before, found = found, []
-        for kind, works, (loads, stores) in zip(tiles.kinds, before, shares, strict=True):
-            levels = LEVELS * plays[kind].scale(works)
-            group = kind, round(loads * levels), round(stores * levels)
+        for kind, share, number in zip(tiles.kinds, shares, lines, strict=True):
+            loads, stores = plays[kind].parts(share, number)
+            group = kind, round(loads * LEVELS), round(stores * LEVELS)
             if group not in groups:
                 groups[group] = plays[kind].works(group[1] / LEVELS, group[2] / LEVELS)
             found.append(groups[group])
         if turn + 1 == ROUNDS or abs(_total(found) - _total(before)) <= ENOUGH * _total(before):
             break
-        _, shares = overlap(found)  # of the rates those count with which the DMA moves where nothing waits
+        _, shares, lines = overlap(found)  # of the rates those count with which the DMA moves where nothing waits
     return found
 
 
@@ -267,9 +274,15 @@ class _Played:
         self._whole = len(self._parts) == 1 and self._alone[0] <= self._effort.most
         self._found: dict[tuple[bool, bool], tuple[list[float], NDArray[np.float64]]] = {}
 
-    def scale(self, works: Sequence[Work]) -> float:
-        """The factor of a part of the time that slices take, for `works`."""
-        return works[0].cycles / self._alone[0] if self._whole else 1.0
+    def parts(self, shares: tuple[float, float], lines: tuple[float, float]) -> tuple[float, float]:
+        """The parts of the time for which the DMA loads and stores in `works`, by what `Overlap` has of a tile: where
+        the whole of a slice is played it moves as many lines as it did, and waits in the play itself."""
+        if not self._whole:
+            return shares
+        loads, stores = (
+            number / rate / self._alone[0] if rate else 0.0 for number, rate in zip(lines, self._rates, strict=True)
+        )
+        return loads, stores
 
     def works(self, loads: float, stores: float) -> list[Work]:
         """What slices take where the DMA loads and stores for these parts of their time, from its beginning on; where
@@ -329,8 +342,8 @@ class _Played:
             ]
             turns.append((takes, late))
             # Half of the waits may cost nothing, all much: the first turn says little.
-            if effort.eased and turn and abs(sum(takes) - before) <= ENOUGH * before:
-                break
+            if turn >= effort.least and abs(sum(takes) - before) <= effort.agree * before:
+                return turns[-1]
         if not turns:
             return takes, late
         counted = turns[-effort.mean :]

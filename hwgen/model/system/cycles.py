@@ -26,7 +26,7 @@ from hwgen.arch.latency import COMMANDS_UNDER_WAY, LINE_READ, PROGRAM_STARTED
 from hwgen.model.dram.cycles_kernel import dram_parameters, idle_dram
 from hwgen.model.system import tables
 from hwgen.model.system.cycles_kernel import run_clusters
-from hwgen.model.system.times import Beside, ClusterTimes, QueueName, Work
+from hwgen.model.system.times import Beside, ClusterTimes, Moves, QueueName, Work
 
 __all__ = ["PlayedProgram", "play_together"]
 
@@ -127,7 +127,10 @@ def _times(row: Ints, settled: Ints, starts: Ints, number: int) -> ClusterTimes:
         waits,
         tuple(float(one[tables.QUEUES] - begin) for one in waited),
         tuple({NAMES[queue]: float(one[queue]) for queue in queues} for one in waited),
-        tuple(Beside(*one) for one in starts[:, tables.C_BESIDE : tables.COMMAND].tolist()),
+        tuple(
+            Beside(Moves(*one[: tables.BESIDE_FIELDS]), Moves(*one[tables.BESIDE_FIELDS :]))
+            for one in starts[:, tables.C_BESIDE : tables.COMMAND].tolist()
+        ),
     )
 
 

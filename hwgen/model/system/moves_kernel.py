@@ -1,6 +1,6 @@
 """The compiled model of loads, stores and the fetch of a program: what a DMA takes from and gives to its port.
 
-Each function is a cycle of one cluster's. They return bits of `ACTED`, `MOVED`, `READ` and `WAITING`.
+Each function is a cycle of one cluster's. They return bits of `ACTED`, `LINE`, `MOVED`, `READ` and `WAITING`.
 """
 
 import numpy as np
@@ -115,10 +115,11 @@ from hwgen.model.system.tables import (
     Z_WALKING,
 )
 
-__all__ = ["ACTED", "MOVED", "READ", "WAITING", "fetch", "load", "store"]
+__all__ = ["ACTED", "LINE", "MOVED", "READ", "WAITING", "fetch", "load", "store"]
 
-ACTED, MOVED, READ, WAITING = 1, 2, 4, 8
-"""Something has changed; a descriptor has been done; a beat of the port was taken; something comes by itself."""
+ACTED, MOVED, READ, WAITING, LINE = 1, 2, 4, 8, 16
+"""Something has changed; a descriptor has been done; a beat of the port was taken; something comes by itself; a line
+of the memory is written or asked for."""
 
 
 @inner_borrowing
@@ -153,6 +154,7 @@ def load(row, coming, commands, moves, p, beat, last):  # type: ignore[no-untype
         bits |= ACTED
     if line:
         row[c + L_PENDING] = line
+        bits |= LINE
     bits |= ACTED | READ if taken else (ACTED if line else 0)
     if taken:
         row[c + O_BEATS] -= 1
@@ -365,7 +367,7 @@ def store(row, owed, shifts, asked, commands, moves, p, now, sent, addressed, an
         row[Z_LEFT] -= p[P_WIDTH]
         if row[Z_LEFT] <= 0:
             row[Z_WALKING] = 0
-        bits |= ACTED
+        bits |= ACTED | LINE
     if cuts and room_for_shift and not row[Z_WALKING]:
         dram, tcdm, size, joins, _ = cut_run(row, c, p)
         one = shifts[row[Z_SHIFTS_IN] % RING]

@@ -7,12 +7,16 @@ import numpy as np
 
 from hwgen.model.compiled import inner_borrowing
 from hwgen.model.system.channels_kernel import is_at_work, read_descriptor
-from hwgen.model.system.moves_kernel import ACTED, MOVED, READ, WAITING, fetch, load, store
+from hwgen.model.system.moves_kernel import ACTED, LINE, MOVED, READ, WAITING, fetch, load, store
 from hwgen.model.system.tables import (
     B_LEFT,
     B_LEVEL,
     B_OUT,
     B_READY,
+    BESIDE_CYCLES,
+    BESIDE_FIELDS,
+    BESIDE_LAST,
+    BESIDE_LINES,
     BUSY,
     C_BESIDE,
     C_KIND,
@@ -47,6 +51,8 @@ from hwgen.model.system.tables import (
     L_DRAINS,
     L_PENDING,
     LEADS,
+    LINE_LAST,
+    LINES_MOVED,
     LOAD,
     LOADS,
     MOVES,
@@ -69,6 +75,7 @@ from hwgen.model.system.tables import (
     R_LEFT,
     R_SETTLED,
     R_STATE,
+    REST,
     RING,
     SETTLES,
     STARTED,
@@ -102,7 +109,7 @@ def play_cycle(  # type: ignore[no-untyped-def]
     Returns whether anything has changed, or will by itself.
     """
     coming, owed, shifts, asked = rings
-    _count(row, commands, now)
+    _count(row, now)
     waiting_loads, waiting_stores = row[LOAD + D_WAITING], row[STORE + D_WAITING]
     beat, stream, left = row[B_READY] == 1, coming[row[B_OUT] % RING, K_STREAM], row[B_LEFT]
     if not left:
@@ -113,6 +120,10 @@ def play_cycle(  # type: ignore[no-untyped-def]
     bits = fetch(row, coming, p, beat and stream != 0, given)
     loaded = load(row, coming, commands, moves, p, beat and stream == 0, left == 1)
     stored = store(row, owed, shifts, asked, commands, moves, p, now, sent, addressed, answered)
+    if loaded & LINE:
+        _count_line(row, commands, np.int64(0), now)
+    if stored & LINE:
+        _count_line(row, commands, np.int64(1), now)
     if (bits | loaded) & READ:
         row[B_READY], row[B_LEFT] = 0, left - 1
         row[B_OUT] += left == 1
@@ -133,22 +144,30 @@ def play_cycle(  # type: ignore[no-untyped-def]
 
 
 @inner_borrowing
-def _count(row, commands, now):  # type: ignore[no-untyped-def]
+def _count(row, now):  # type: ignore[no-untyped-def]
     """Count the cycles since the last one that was played, this one included: nothing has changed in between."""
     cycles = now - row[NOW]
-    computes = row[COMPUTED] > row[NOW]
     row[NOW] = now
     moving = row[LOAD + L_BUSY] or row[LOAD + L_PENDING] or row[LOAD + L_DRAINS] or is_at_work(row, np.int64(LOAD))
     storing = is_at_work(row, np.int64(STORE))
     row[BUSY + LOADS] += cycles * (moving != 0)
     row[BUSY + STORES] += cycles * storing
-    if computes:
-        started = commands[row[STARTED]]
-        started[C_BESIDE] += cycles * (moving != 0)
-        started[C_BESIDE + 1] += cycles * storing
     for queue in range(QUEUES):
         for other in range(QUEUES):
             row[WAITS + QUEUES * queue + other] += cycles * (row[WAITING_FOR + queue] >> other & 1)
+
+
+@inner_borrowing
+def _count_line(row, commands, channel, now):  # type: ignore[no-untyped-def]
+    """Count a line of a channel, and the cycles since the one before."""
+    cycles = min(now - row[LINE_LAST + channel], REST)
+    row[LINE_LAST + channel] = now
+    row[LINES_MOVED + channel] += 1
+    if row[COMPUTED] > now:
+        beside = commands[row[STARTED], C_BESIDE + BESIDE_FIELDS * channel :]
+        beside[BESIDE_CYCLES] += cycles
+        beside[BESIDE_LINES] += 1
+        beside[BESIDE_LAST] = row[LINES_MOVED + channel]
 
 
 @inner_borrowing

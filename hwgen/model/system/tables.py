@@ -9,13 +9,15 @@ from hwgen.model.dram.cycles_kernel import DRAM_PARAMETERS
 
 # Commands of a program: queue, what it does, payload words, tokens that it takes and posts (a bit for each queue),
 # mask of HWCs, cycles of what it starts on them; what lines of the DMA wait meanwhile, of each of `LINES`, in `PARTS`
-# of a cycle; cycles from then on in which loads and stores move while HWCs compute.
+# of a cycle; what loads and stores move from then on while HWCs compute, in `BESIDE_FIELDS`.
 C_QUEUE, C_KIND, C_LENGTH, C_TAKES, C_POSTS, C_MASK, C_WORK, C_LATE = range(8)
 PARTS = 1024
 LINES = 3
 WORDS_LOADED, BYTES_LOADED, WORDS_STORED = range(LINES)
 C_BESIDE = C_LATE + LINES
-COMMAND = C_BESIDE + 2
+BESIDE_FIELDS = 3
+BESIDE_CYCLES, BESIDE_LINES, BESIDE_LAST = range(BESIDE_FIELDS)
+COMMAND = C_BESIDE + 2 * BESIDE_FIELDS
 MOVES, CONFIGURES, STARTS, JOINS, LEADS, SETTLES, ENDS = range(7)
 """What a command does. One that only takes and posts tokens joins no HWC in the compute queue, and ends elsewhere."""
 QUEUES = len(WORKING_QUEUES)
@@ -91,7 +93,11 @@ STORE = LOAD + CHANNEL
 # Of stores besides:
 (Z_WALKING, Z_LEFT, Z_ASKED, Z_GIVEN, Z_SHIFTS_IN, Z_SHIFTS_OUT, Z_OWED_IN, Z_OWED_OUT, Z_NUMBER, Z_BEAT, Z_BEAT_LAST,
  Z_ANSWERED, Z_OFFERED, Z_WAITS) = range(STORE + CHANNEL, STORE + CHANNEL + 14)  # fmt: skip
-ROW = STORE + CHANNEL + 14
+LINES_MOVED, LINE_LAST = STORE + CHANNEL + 14, STORE + CHANNEL + 16
+"""Lines of the memory that have been loaded and stored, and the cycles of the last ones."""
+REST = 4
+"""Cycles between two lines of a channel; in what is more than these it rests."""
+ROW = STORE + CHANNEL + 18
 
 # Rings beside the rows.
 RING = 64

@@ -30,11 +30,26 @@ class Work(NamedTuple):
     late: Late = IN_TIME
 
 
-class Beside(NamedTuple):
-    """Cycles in which the channels of a DMA are at work while HWCs compute."""
+class Moves(NamedTuple):
+    """What a channel of the DMA moves in some time.
 
-    load: float
-    store: float
+    Members
+    -------
+    cycles : in which it moves line after line.
+    lines : of the memory.
+    last : the number of the last of them, of all lines of the channel, from 1 on.
+    """
+
+    cycles: int = 0
+    lines: int = 0
+    last: int = 0
+
+
+class Beside(NamedTuple):
+    """What the DMA moves while HWCs compute."""
+
+    load: Moves
+    store: Moves
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,7 @@ class ClusterTimes:
     waits : for (queue, other): cycles in which the next command of the queue waits for a token of the other.
     settled : when the reader had waited for all that came before, for each command that is the reader's own.
     busy_before : ``busy`` at these times.
-    beside : what the DMA does from each START to the next one that lasts longer, as long as HWCs compute.
+    beside : what the DMA moves from each START to the next one that lasts longer, as long as HWCs compute.
     """
 
     total: float

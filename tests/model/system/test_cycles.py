@@ -13,7 +13,7 @@ from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
 from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.system.cycles import PlayedProgram, play_together
-from hwgen.model.system.times import Beside, ClusterTimes, Late, QueueName, Work
+from hwgen.model.system.times import Beside, ClusterTimes, Late, Moves, QueueName, Work
 from tests.arch.test_hwc import SOUND
 from tests.random.descriptors import random_descriptors
 
@@ -145,16 +145,18 @@ def in_one_bank(one: Descriptor) -> int:
 def test_words_wait_for_hwcs_as_long_as_these_compute(late: Late, more: int) -> None:
     """4 KiB are 512 lines of 8 bytes; others wait for nothing."""
     loads = [load(move(0, 4096).encode(), takes=[Queue.COMPUTE])]
-    busy = []
+    busy, moved = [], []
     for works in ([Work(9000, late)], [Work(9000)], [Work(9000, Late(bytes=3, stored=3))]):
         (found,) = played([start(1, posts=[Queue.LOAD]), *loads, join(1)], works=works)
         busy.append(found.busy["load"])
-        assert found.beside == (Beside(found.busy["load"], 0),)
+        assert found.beside == (Beside(Moves(found.beside[0].load.cycles, 512, 512), Moves()),)
+        moved.append(found.beside[0].load.cycles)
     assert busy[0] - busy[1] == pytest.approx(more, abs=2)
     assert busy[1] == busy[2]
+    assert moved[1] == moved[2] == pytest.approx(512, abs=10)  # a line in a cycle, and a few where bursts meet
     (rests,) = played([*loads, start(1), join(1, posts=[Queue.LOAD])], works=[Work(9000, late)])
     assert rests.busy["load"] == busy[1]
-    assert rests.beside == (Beside(0, 0),)
+    assert rests.beside == (Beside(Moves(), Moves()),)
 
 
 def test_what_lasts_longest_says_what_the_dma_waits() -> None:
@@ -166,7 +168,7 @@ def test_what_lasts_longest_says_what_the_dma_waits() -> None:
         for more in (1, 0)
     )
     assert beside[0].busy["load"] == alone[0].busy["load"] > 1000
-    assert [one.load for one in beside[0].beside] == [beside[0].busy["load"], 0]
+    assert [one.load.lines for one in beside[0].beside] == [512, 0]
 
 
 def test_bytes_and_words_that_are_stored_wait_for_hwcs() -> None:
@@ -176,8 +178,9 @@ def test_bytes_and_words_that_are_stored_wait_for_hwcs() -> None:
         (Queue.STORE, store(move(0, 800).encode(), takes=[Queue.COMPUTE]), Late(stored=1.5)),
     ):
         commands = [start(1, posts=[queue]), command, join(1)]
-        late_one, in_time = (played(commands, works=[work])[0].beside[0] for work in (Work(9000, late), Work(9000)))
-        assert sum(late_one) - sum(in_time) == pytest.approx(150, abs=5)  # of 100 lines
+        name: QueueName = "load" if queue is Queue.LOAD else "store"
+        late_one, in_time = (played(commands, works=[work])[0].busy[name] for work in (Work(9000, late), Work(9000)))
+        assert late_one - in_time == pytest.approx(150, abs=5)  # of 100 lines
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 3])
