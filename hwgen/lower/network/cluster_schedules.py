@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import inf, log2
+from math import inf
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -14,7 +14,7 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.cycles import estimated_cycles
-from hwgen.lower.network.followed import left_after, work_beside
+from hwgen.lower.network.followed import left_after, rounded_work, work_beside
 from hwgen.lower.network.known_schedules import KNOWN
 from hwgen.lower.network.layers import layer_of, may_be_laid_out, weighted
 from hwgen.search.cluster.least_cycles import search_few, search_least_cycles
@@ -110,7 +110,7 @@ def cluster_schedules(
             else:
                 found[one.name] = result.of_layer(one.layer)
                 if not few and _is_late(result, one.beside, hardware):
-                    together.add(one, shape.laid_out, _rounded(one.beside))
+                    together.add(one, shape.laid_out, rounded_work(one.beside))
                     continue
             progress()
     for shape, result in together.searched(hardware, jobs, few):
@@ -151,8 +151,3 @@ def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware, beside: int, fe
         return search_least_cycles(layer, hardware, timed=judged, estimate=estimate, laid_out=laid_out).schedule
     except InputError as error:
         return str(error).removeprefix(f"{layer.name}: ")
-
-
-def _rounded(beside: int) -> int:
-    """Cycles to the nearest of two values an octave, so that layers of one shape are searched a few times at most."""
-    return round(2 ** (round(2 * log2(beside)) / 2))

@@ -5,7 +5,7 @@ is often the fastest for the layer, but then all of the node comes after it.
 """
 
 from collections.abc import Sequence
-from math import prod
+from math import log2, prod
 
 from hwgen.arch.bus import beat_bytes
 from hwgen.ir.hardware import Cluster, Hardware
@@ -16,7 +16,7 @@ from hwgen.ir.network.kinds import Node, View
 from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
 from hwgen.lower.vector.tasks import is_for_vector
 
-__all__ = ["left_after", "work_beside"]
+__all__ = ["left_after", "rounded_work", "work_beside"]
 
 ROWS: tuple[Dim, ...] = ("m", "y")
 """The axes along which a node beside a layer is computed part by part."""
@@ -41,6 +41,11 @@ def work_beside(graph: Graph, node: Node, hardware: Hardware) -> int:
             moved = made + sum(graph.tensors[name].elements for name in other.inputs)
             most = max(most, made // cluster.vector_elements, moved // beat)
     return most
+
+
+def rounded_work(work: int) -> int:
+    """Cycles to the nearest of two values an octave, so that layers of one shape are searched a few times at most."""
+    return round(2 ** (round(2 * log2(work)) / 2)) if work else 0
 
 
 def left_after(schedule: Schedule, cycles: float, work: int) -> float:

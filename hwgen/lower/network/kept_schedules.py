@@ -16,6 +16,7 @@ from hwgen.ir.network.kinds import Convolution, Node, Product
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import program_on
 from hwgen.lower.cluster.cycles import MOVE_CYCLES, cluster_cycles, estimated_cycles
+from hwgen.lower.network.followed import left_after, rounded_work, work_beside
 from hwgen.lower.network.layers import may_be_laid_out
 from hwgen.lower.network.order import NodeOrder
 from hwgen.lower.network.resident import KeptMaps
@@ -53,10 +54,11 @@ class KeptSchedules:
         self._layers: dict[str, Layer] = {}
         self._took: dict[tuple[Schedule, Residence], tuple[float, float]] = {}
 
-    def of(self, node: Node, residence: Residence, idle: float = 0.0) -> Schedule | None:
+    def of(self, node: Node, residence: Residence, idle: float = 0.0, beside: int = 0) -> Schedule | None:
         """The schedule of a node; None if none runs. Layers of one shape share it.
 
         ``idle`` : cycles in which the DMA loads nothing while the node before runs, for the first weights.
+        ``beside`` : cycles of a node of the vector unit that it is to leave time for.
         """
         assert isinstance(node, Convolution | Product)
         found = self._schedules[node.name]
@@ -64,15 +66,19 @@ class KeptSchedules:
         layer = self._first_of_shape(found.layer.of_network)
         idle = min(idle, layer.weight_elements) // STEP * STEP
         stays = [residence.arrays, residence.stored, residence.room, residence.ahead]
-        key = json.dumps([layer.shape_data, laid_out, *stays, idle])
+        beside = rounded_work(beside)
+        key = json.dumps([layer.shape_data, laid_out, *stays, idle, beside])
         if key not in self._known:
 
+            def whole(schedule: Schedule, cycles: float) -> float:
+                left = left_after(held_whole(schedule, residence.arrays), cycles, beside)
+                return cycles + self._early(schedule, residence, idle) + left
+
             def timed(schedule: Schedule) -> float:
-                return self._takes(schedule, residence)[0] + self._early(schedule, residence, idle)
+                return whole(schedule, self._takes(schedule, residence)[0])
 
             def estimate(schedule: Schedule, *, most: float = inf) -> float:
-                cycles = estimated_cycles(schedule, self._hardware, residence, most=most)
-                return cycles + self._early(schedule, residence, idle)
+                return whole(schedule, estimated_cycles(schedule, self._hardware, residence, most=most))
 
             search = search_few_with_kept_maps if self._few else partial(search_with_kept_maps, timed=timed)
             self._known[key] = search(
@@ -104,11 +110,24 @@ class KeptSchedules:
                 continue
             residence = maps.residence(at, order.roots[node.inputs[0]], node.output)
             residence = replace(residence, ahead=at > 0)
-            schedule = self.of(node, residence, idle) or self._schedules[node.name]
+            beside = self._work_beside(order, nodes, maps, at)
+            schedule = self.of(node, residence, idle, beside) or self._schedules[node.name]
             total, loads = self._takes(schedule, residence)
             found[node.name] = schedule, total + self._early(schedule, residence, idle)
             idle = max(0.0, total - loads)
         return found
+
+    def _work_beside(self, order: NodeOrder, nodes: Sequence[Node], maps: KeptMaps, at: int) -> int:
+        """The cycles of the next node, where it may run beside this one: none of its maps stays in the TCDM."""
+        if at + 1 == len(nodes) or nodes[at + 1].name in self._schedules:
+            return 0
+        following = nodes[at + 1]
+        names = [*(order.roots[name] for name in following.inputs), following.output]
+        return (
+            0
+            if any(maps.there(name, at + 1) for name in names)
+            else work_beside(self._graph, nodes[at], self._hardware)
+        )
 
     def _takes(self, schedule: Schedule, residence: Residence) -> tuple[float, float]:
         """Cycles of a schedule, and those in which the DMA loads."""

@@ -12,19 +12,29 @@ __all__ = ["held_whole", "require_whole", "resident_pitch", "resident_plane"]
 
 
 def held_whole(schedule: Schedule, arrays: Collection[ArrayName]) -> Schedule:
-    """The same nest with these operands whole in the TCDM: their markers outermost, above a loop of one iteration."""
+    """The same nest with these operands whole in the TCDM: their markers outermost, above a loop of one iteration.
+
+    A tile ends with the loop of the innermost marker. Where that marker goes, its loop goes with it, if it has one
+    iteration.
+    """
     if not arrays:
         return schedule
     if schedule.layer.batch > 1:
         raise InputError(f"{schedule.layer.name}: batch: expected 1 of a layer whose maps stay in the TCDM")
     left: list[Loop | Marker] = []
+    unmarked = False
     for item in schedule.nest:
-        if isinstance(item, Loop) or item.level != TCDM:
+        if isinstance(item, Loop):
+            if not (unmarked and item.step >= schedule.layer.extents[item.dim]):
+                left.append(item)
+            unmarked = False
+        elif item.level != TCDM:
             left.append(item)
-            continue
-        others = tuple(array for array in item.arrays if array not in arrays)
-        if others:
-            left.append(Marker(others, item.level, item.double))
+        else:
+            others = tuple(array for array in item.arrays if array not in arrays)
+            unmarked = not others
+            if others:
+                left.append(Marker(others, item.level, item.double))
     whole = Loop("y", schedule.layer.output_height)
     return schedule.model_copy(update={"nest": (Marker(tuple(arrays), TCDM), whole, *left)})
 

@@ -12,10 +12,14 @@ from hwgen.ir.network.graph import Graph
 from hwgen.ir.network.tensors import Constants, Quantisation, Tensor
 from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
-from hwgen.lower.cluster.cycles import estimated_cycles
+from hwgen.lower.cluster.cost import program_on
+from hwgen.lower.cluster.cycles import cluster_cycles, estimated_cycles
 from hwgen.lower.network.cluster_schedules import cluster_schedules
 from hwgen.lower.network.followed import left_after, work_beside
+from hwgen.lower.network.kept_schedules import KeptSchedules
 from hwgen.lower.network.known_schedules import KNOWN
+from hwgen.model.cluster.residence import Residence
+from hwgen.model.cluster.whole_maps import held_whole
 
 LAYER = Layer(
     name="square", op="conv", input_channels=8, output_channels=16, input_height=12, input_width=12,
@@ -118,3 +122,19 @@ def test_a_schedule_for_both() -> None:
     cycles = {name: estimated_cycles(one, MACHINE) for name, one in found.items()}
     left = {name: left_after(one, cycles[name], work) for name, one in found.items()}
     assert cycles["pool"] + left["pool"] < cycles["alone"] + left["alone"]
+
+
+def test_a_schedule_for_both_where_the_input_stays() -> None:
+    KNOWN.forget()
+    assert MACHINE.cluster is not None
+    machine = MACHINE.model_copy(update={"cluster": MACHINE.cluster.model_copy(update={"tcdm": 1 << 17})})
+    net, residence = graph(POOL), Residence(inputs=1 << 16)
+    conv = net.nodes[0]
+    kept = KeptSchedules(net, cluster_schedules(net, machine, lambda: None, 1)[0], machine)
+    work, takes = work_beside(net, conv, machine), {}
+    for name, beside in (("alone", 0), ("pool", work)):
+        one = kept.of(conv, residence, beside=beside)
+        assert one is not None
+        cycles = cluster_cycles(program_on(one, machine, ordered=True, residence=residence)).total
+        takes[name] = cycles + left_after(held_whole(one, residence.arrays), cycles, work)
+    assert takes["pool"] < takes["alone"]

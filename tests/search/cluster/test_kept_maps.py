@@ -86,6 +86,19 @@ def test_no_more_cycles_than_for_maps_in_the_dram(seed: int) -> None:
         assert FEW[0] * timed(best) <= estimate(few) <= FEW[1] * timed(best)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_schedules_are_found_where_no_map_is_moved(seed: int) -> None:
+    """Whatever is known of maps in the DRAM: nothing is left of a tile but its weights."""
+    one = {**HARDWARE, "cluster": {"hwcs": 1, "tcdm": 65536}}
+    hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "one", **one}, "one")
+    layer, residence = _layer(np.random.default_rng(seed)), Residence(INPUT, OUTPUT, stored=False)
+    timed = partial(timed_on, hardware=hardware, residence=residence)
+    estimate = partial(estimated_cycles, hardware=hardware, residence=residence)
+    best = search_with_kept_maps(layer, hardware, residence, timed=timed, estimate=estimate)
+    assert best is not None
+    assert timed(best) > 0
+
+
 def test_few_large_tiles_where_nothing_is_moved() -> None:
     """With the maps in the DRAM rows are cut so that transfers overlap; where they stay that costs cycles."""
     hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "four", **HARDWARE}, "four")
