@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import parent_process
 from typing import Any, TypeVar
 
 from hwgen.tools.machine import processors
@@ -23,9 +24,10 @@ def shared_out(
     Parameters
     ----------
     sizes : about how long each takes, in any unit: this process begins with the smallest, others with the largest.
-    jobs : processes that work side by side; None: one for each processor. If it is 1 tasks are done in their order.
+    jobs : processes that work side by side; None: one for each processor, or only this one where it is itself one of
+        several. If it is 1 tasks are done in their order.
     """
-    jobs = jobs or processors()
+    jobs = jobs or (processors() if parent_process() is None else 1)
     waiting = list(range(len(tasks)))
     if jobs > 1:
         waiting.sort(key=lambda number: (-sizes[number], number))
