@@ -37,7 +37,7 @@ __all__ = ["BOARD_NAMES", "Choice", "ChooseRequest", "budget_of", "choose", "pla
 
 BOARD_NAMES = tuple(BOARDS)
 """Boards whose FPGA may be the budget."""
-PLANS = 10
+PLANS = 11
 """Number of the planner; plans that another number kept are not used again."""
 KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")
 MINUTES = 5.0

@@ -24,7 +24,7 @@ from hwgen.ir.schedule import ArrayName, Bits, Schedule
 from hwgen.model.cluster.cluster_counts import dram_bytes
 from hwgen.model.cluster.residence import Residence
 from hwgen.model.cluster.whole_maps import held_whole
-from hwgen.model.cycle_bound import cycle_bound
+from hwgen.model.cycle_bound import cycle_bound, least_busy
 from hwgen.search.cluster.descent import Arrived, Descent
 from hwgen.search.cluster.least_cycles import NEAR
 from hwgen.search.cluster.neighbours import Neighbours, Place
@@ -165,6 +165,7 @@ def _plans(layer: Layer, hardware: Hardware, residence: Residence, estimate: Est
     extents, slices = layer.extents, Slices(layer, target.settings)
     beat = beat_bytes(cluster.axi_bits)
     taps = prod(extents[dim] for dim in REDUCTION_DIMS if dim != "c") * -(-extents["c"] // target.lanes.along("c"))
+    busy = least_busy(layer, hardware.shape) / cluster.hwcs  # groups have iterations of their own, and outputs wait
     moved: dict[ArrayName, float] = {
         "I": 0.0 if "I" in residence.unmoved else layer.input_elements / beat,
         "W": layer.weight_elements / beat,
@@ -178,7 +179,7 @@ def _plans(layer: Layer, hardware: Hardware, residence: Residence, estimate: Est
         dims: tuple[Dim, ...] = ("m", "y")
         loops = OuterLoops(dims, (filters, rows), (1 if outer == 1 else 0, 0, 1))
         for spread in spreads_over_some(steps, cluster.hwcs, slices):
-            work = busiest_iterations(layer, steps, spread, target) * taps + TILE_CYCLES * tiles
+            work = max(busiest_iterations(layer, steps, spread, target) * taps, busy) + TILE_CYCLES * tiles
             yield _Plan(nests, loops, steps, spread, max(work, moved["I"] + moved["W"]) + sum(first.values()))
 
 

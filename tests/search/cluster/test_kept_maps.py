@@ -114,3 +114,29 @@ def test_few_large_tiles_where_nothing_is_moved() -> None:
     assert best is not None
     assert timed(best) < 0.95 * timed(found)
     assert estimate(best) == pytest.approx(timed(best), rel=0.05)
+
+
+def test_a_few_schedules_of_depthwise_layers_use_the_lanes() -> None:
+    """Groups have iterations of their own: one after the other they leave most lanes idle."""
+    wide = {
+        "lanes": {"m": 16, "c": 16},
+        "budget": 4608,
+        "buffers": {"I": 1024, "W": 1024, "O": 2560},
+        "order": HARDWARE["order"],
+        "cluster": {"hwcs": 1, "tcdm": 65536},
+    }
+    hardware = read_hardware_data({"format": 1, "kind": "hardware", "name": "wide", **wide}, "wide")
+    layer = Layer(
+        name="depthwise", op="depthwise_conv", input_channels=24, input_height=25, input_width=5, kernel=3,
+        padding=1,
+    )  # fmt: skip
+    residence = Residence(INPUT, OUTPUT, stored=False)
+    timed = partial(timed_on, hardware=hardware, residence=residence)
+    estimate = partial(estimated_cycles, hardware=hardware, residence=residence)
+    runs, of_dram = judge_of(hardware, timed=False, ordered=True), partial(estimated_cycles, hardware=hardware)
+    found = search_few(layer, hardware, runs=runs, estimate=of_dram)
+    best = search_with_kept_maps(layer, hardware, residence, timed=timed, estimate=estimate)
+    few = search_few_with_kept_maps(layer, hardware, residence, estimate=estimate, found=found)
+    assert best is not None
+    assert few is not None
+    assert FEW[0] * timed(best) <= estimate(few) <= FEW[1] * timed(best)
