@@ -65,11 +65,14 @@ def program_on(
     return compile_cluster(schedule, hardware, layout=layout, residence=residence)
 
 
-def judge_of(hardware: Hardware, *, timed: bool, ordered: bool = False) -> Callable[[Schedule], float]:
+def judge_of(
+    hardware: Hardware, *, timed: bool, ordered: bool = False, briefly: bool = False
+) -> Callable[[Schedule], float]:
     """The check of `hwgen.search.cluster.optimal`: raises `InputError` if the schedule cannot run on this hardware.
 
     Returns the utilisation of the lanes over the program's cycles if ``timed``, else 1. ``ordered``: with weights in
-    the order of the nest in the DRAM (`hwgen.model.dram.counts.DramLayout`).
+    the order of the nest in the DRAM (`hwgen.model.dram.counts.DramLayout`). ``briefly`` : as
+    `hwgen.lower.cluster.cycles.cluster_cycles` has it.
     """
     cluster = hardware.cluster or Cluster()
 
@@ -78,6 +81,7 @@ def judge_of(hardware: Hardware, *, timed: bool, ordered: bool = False) -> Calla
         if not timed:
             return 1.0
         lanes = cluster.hwcs * hardware.shape.product
-        return schedule.layer.macs / (lanes * cluster_cycles(program, cluster.dram or Dram()).total)
+        cycles = cluster_cycles(program, cluster.dram or Dram(), briefly=briefly).total
+        return schedule.layer.macs / (lanes * cycles)
 
     return judged

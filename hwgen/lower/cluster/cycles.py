@@ -49,10 +49,13 @@ Works = tuple[Work | int, ...]
 """What each START of a program begins, in their order."""
 
 
-def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> ClusterTimes:
-    """The cycles of a program, with a DRAM of this timing."""
+def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE, *, briefly: bool = False) -> ClusterTimes:
+    """The cycles of a program, with a DRAM of this timing.
+
+    ``briefly`` : with waits of one HWC as they are in its first cycles, which compares schedules in less time.
+    """
     plays = _Plays(program)
-    return plays.times(_works_of(program, NO_UNIT, plays), timing)
+    return plays.times(_works_of(program, NO_UNIT, plays, briefly=briefly), timing)
 
 
 def played(program: ClusterProgram) -> PlayedProgram:
@@ -83,7 +86,7 @@ class _Plays:
         return self._known[works, timing]
 
 
-def _works_of(program: ClusterProgram, beside: UnitBeside, plays: _Plays) -> Works:
+def _works_of(program: ClusterProgram, beside: UnitBeside, plays: _Plays, *, briefly: bool = False) -> Works:
     tiles = TileCommands(program.schedule, None, program.cluster.hwcs, program.placement, {})
     timing = program.cluster.dram or IMMEDIATE
     own = [not command.mask >> program.cluster.hwcs for command in program.commands if command.opcode is Opcode.START]
@@ -113,7 +116,9 @@ def _works_of(program: ClusterProgram, beside: UnitBeside, plays: _Plays) -> Wor
     moved = moved_lines(program.commands, program.hardware, starts, times(in_time).beside)
     computes = sum(_longest(*both) for both in zip(tiles.slices, in_time, strict=True))
     unit = [one.every(computes) for one in beside.words if one.number]
-    return in_order(with_waits(work, _begins_of(timings, tiles), tiles, program.cluster, moved, overlap, unit=unit))
+    begins = _begins_of(timings, tiles)
+    found = with_waits(work, begins, tiles, program.cluster, moved, overlap, briefly=briefly, unit=unit)
+    return in_order(found)
 
 
 def _rates(lines: Sequence[float], busy: tuple[float, float]) -> tuple[float, float]:

@@ -78,6 +78,8 @@ counts, each of which has the waits of the one before. That two of them agree ma
 ALONE = Effort(1 << 16, 8, 4, 2, 0.0005, eased=False)
 """What is played of one HWC, whose ports meet each other and the DMA: where turns agree they stay as they are. Rows
 and tiles begin in different banks, and the DMA moves at the beginning of a slice, so that most are played whole."""
+BRIEF = ALONE._replace(most=8192)
+"""What is played of one HWC where schedules are compared with each other: the same is found in half of the time."""
 
 
 class Overlap(NamedTuple):
@@ -135,6 +137,7 @@ def with_waits(
     overlap: Callable[[Tempo], Overlap],
     *,
     alike: bool = False,
+    briefly: bool = False,
     unit: Sequence[Stream] = (),
 ) -> Tempo:
     """What the slices of each tile take, with what they wait at the banks.
@@ -142,6 +145,7 @@ def with_waits(
     ``moved`` : what the DMA loads and stores beside tiles of each kind; ``overlap`` : how much of it while HWCs
     compute, where they take so long.
     ``alike`` : HWCs with like slices are taken to wait as the first of them does, which takes less time.
+    ``briefly`` : one HWC is played for fewer cycles, see `BRIEF`.
     ``unit`` : what the ports of the vector unit ask for meanwhile.
     """
     kinds = [tiles.slices[tile] for tile in tiles.examples]
@@ -149,9 +153,10 @@ def with_waits(
     found: list[list[Work]] = [in_time[kind] for kind in tiles.kinds]
     rates, shares, lines = overlap(found)
     contests = [BankContest(one, cluster.banks) for one in moved]
+    waves = [_Wave.of(tiles, cluster, kind, alike=alike) for kind in range(len(contests))]
     plays = [
-        _Played(work, begins, _Wave.of(tiles, cluster, kind, alike=alike), contest, rates, unit, estimated=alike)
-        for kind, contest in enumerate(contests)
+        _Played(work, begins, wave, contest, rates, unit, _effort(wave, alike=alike, briefly=briefly))
+        for wave, contest in zip(waves, contests, strict=True)
     ]
     for turn in range(ROUNDS):
         groups: dict[tuple[int, int, int], list[Work]] = {}
@@ -166,6 +171,14 @@ def with_waits(
             break
         _, shares, lines = overlap(found)  # of the rates those count with which the DMA moves where nothing waits
     return found
+
+
+def _effort(wave: "_Wave", *, alike: bool, briefly: bool) -> Effort:
+    if alike:
+        return ESTIMATED
+    if len(wave.parts) > 1:
+        return MEETING
+    return BRIEF if briefly else ALONE
 
 
 def _total(tempo: Tempo) -> float:
@@ -251,8 +264,8 @@ class _Played:
         Lines that the DMA loads and stores in a cycle in which it does.
     unit
         What the ports of the vector unit ask for.
-    estimated
-        Whether it need not be played long.
+    effort
+        How far and how often they are played.
     """
 
     def __init__(
@@ -263,11 +276,10 @@ class _Played:
         contest: BankContest,
         rates: tuple[float, float],
         unit: Sequence[Stream],
-        *,
-        estimated: bool,
+        effort: Effort,
     ) -> None:
         self._begins, self._wave, self._contest, self._rates, self._unit = begins, wave, contest, rates, unit
-        self._effort = ESTIMATED if estimated else ALONE if len(wave.parts) == 1 else MEETING
+        self._effort = effort
         self._alone, self._in_time = [work(part) for part in wave.parts], self._begun([IN_TIME] * len(wave.parts))
         self._parts = wave.tiles.slices[wave.tile]
         self._works = [work(part) for part in self._parts]

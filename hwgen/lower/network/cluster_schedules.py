@@ -131,7 +131,7 @@ def _is_late(schedule: Schedule, beside: int, hardware: Hardware) -> bool:
 
 def _scheduled(layer: Layer, laid_out: bool, hardware: Hardware, beside: int, few: bool) -> Schedule | str:
     """The schedule of a layer, or why it has none; with a node beside it, that after which both are done first."""
-    judge = judge_of(hardware, timed=True, ordered=True)
+    judge = judge_of(hardware, timed=True, ordered=True, briefly=True)
     lanes = (hardware.cluster or Cluster()).hwcs * hardware.shape.product
 
     def estimate(schedule: Schedule, *, most: float = inf) -> float:

@@ -143,7 +143,7 @@ class KeptSchedules:
             moved = dram_bytes(held_whole(schedule, residence.arrays), unmoved=residence.unmoved) - stored
             return estimated_cycles(schedule, self._hardware, residence), moved / self._beat
         program = program_on(schedule, self._hardware, ordered=True, residence=residence)
-        times = cluster_cycles(program, self._timing)
+        times = cluster_cycles(program, self._timing, briefly=True)
         return times.total, times.busy["load"]
 
     def _early(self, schedule: Schedule, residence: Residence, idle: float) -> float:
