@@ -79,7 +79,8 @@ ALONE = Effort(1 << 16, 8, 4, 2, 0.0005, eased=False)
 """What is played of one HWC, whose ports meet each other and the DMA: where turns agree they stay as they are. Rows
 and tiles begin in different banks, and the DMA moves at the beginning of a slice, so that most are played whole."""
 BRIEF = ALONE._replace(most=8192)
-"""What is played of one HWC where schedules are compared with each other: the same is found in half of the time."""
+"""What is played of one HWC where schedules are compared with each other: ResNet-50 is planned in two thirds of the
+time, and of eight plans none has 0.2 % more cycles."""
 
 
 class Overlap(NamedTuple):
