@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hwgen.arch.bus import ID_BITS
+from hwgen.arch.bus import ID_BITS, WORD_BYTES
 from hwgen.arch.latency import DRAM_QUEUE
+from hwgen.ir.document import InputError
 
 __all__ = ["DEPTHS", "DRAM", "DRAM_SIZES", "HARNESS", "LANES", "Device", "dram_depth", "lane_macros"]
 
@@ -18,7 +19,7 @@ LANES = ("I", False), ("W", False), ("O", False), ("O", True)
 """What the lanes of an HWC access in its local memories: operands, and whether written; as `lane_watch` has them."""
 LANE_MACRO = "LANE_REGISTERS"
 """Defined where lanes have registers, and a port that tells of their accesses."""
-DEPTHS = (18, 20, 22, 24)
+DEPTHS = (18, 20, 22, 24, 26, 28)
 """log2 of the words of a simulated DRAM: a few sizes only, so that one build serves many layers."""
 
 
@@ -72,5 +73,12 @@ def lane_macros(*, registers: bool) -> tuple[str, ...]:
 
 
 def dram_depth(words: int) -> int:
-    """The size of a DRAM, as a power of two in 32-bit words, for an image of ``words`` words."""
-    return next(depth for depth in DEPTHS if words <= 1 << depth)
+    """The size of a DRAM, as a power of two in 32-bit words, for an image of ``words`` words.
+
+    Raises `InputError` for more than the largest that is simulated.
+    """
+    for depth in DEPTHS:
+        if words <= 1 << depth:
+            return depth
+    most = WORD_BYTES << DEPTHS[-1]
+    raise InputError(f"DRAM: expected an image of at most {most:,} bytes to simulate, got {WORD_BYTES * words:,}")

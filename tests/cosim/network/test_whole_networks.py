@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import hwgen
 from examples.light import MODELS, folded, with_weights
@@ -24,6 +26,27 @@ def test_every_layer(name: str, tmp_path: Path) -> None:
     image = {value.name: rng.normal(size=(1, 3, 224, 224)).astype(np.float32)}
     file = quantise(folded(model, tmp_path / "folded.onnx"), tmp_path / f"{name}.onnx", [image])
     run = hwgen.run(file, image, HARDWARE)
+    predicted, measured = run.both_cycles
+    assert run.exact
+    assert run.equal
+    assert not run.strayed
+    assert measured == pytest.approx(predicted, rel=ERROR)
+
+
+@pytest.mark.nightly
+def test_a_network_of_more_than_64_mib(tmp_path: Path) -> None:
+    """Its weights are in a larger DRAM than any other test needs."""
+    rng, inputs, outputs = np.random.default_rng(1), 8192, 8704
+    weights = numpy_helper.from_array(rng.normal(size=(outputs, inputs)).astype(np.float32), "weights")
+    graph = helper.make_graph(
+        [helper.make_node("Gemm", ["input", "weights"], ["output"], transB=1)], "large",
+        [helper.make_tensor_value_info("input", TensorProto.FLOAT, (1, inputs))],
+        [helper.make_tensor_value_info("output", TensorProto.FLOAT, (1, outputs))], [weights],
+    )  # fmt: skip
+    image = {"input": rng.normal(size=(1, inputs)).astype(np.float32)}
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    run = hwgen.run(quantise(model, tmp_path / "large.onnx", [image]), image, HARDWARE)
     predicted, measured = run.both_cycles
     assert run.exact
     assert run.equal
