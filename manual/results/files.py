@@ -51,6 +51,7 @@ FILES: dict[str, File] = {
     "results/ways.csv": File("hwgen regress-ways", f"{REGRESS}/ways.csv"),
     "results/networks.csv": File("make bench", f"{BENCHMARKS}/networks.csv"),
     "results/networks_planned.csv": File("make bench", f"{BENCHMARKS}/networks_planned.csv"),
+    "results/network_runs.csv": File("make bench", f"{BENCHMARKS}/network_runs.csv"),
     "results/hierarchy.csv": File("make bench", f"{BENCHMARKS}/hierarchy.csv"),
     "results/area.csv": File("make synth", f"{BENCHMARKS}/area.csv"),
     "results/cells.json": File("hwgen synth hwc_16 --liberty", "results/cells.json"),

@@ -69,6 +69,11 @@ TABLES: dict[str, Table] = {
         " | room of feature maps, at least: | MB at the DRAM: | uJ:",
         tables.planned,
     ),
+    "network_runs": Table(
+        "network_runs.csv",
+        "network | nodes: | programs: | cycles predicted: | in the RTL: | off: | utilisation: | bytes at the DRAM:",
+        tables.network_runs,
+    ),
     "transfers": Table(
         "cecconi-2017_transfers.csv",
         "layer | naive tile | best tile | naive, RTL: | best, RTL: | times: | bytes a cycle, naive:"

@@ -242,6 +242,17 @@ def planned() -> Cells:
     ]  # fmt: skip
 
 
+def network_runs() -> Cells:
+    """Whole networks in the RTL of the cluster that is taken where none is named."""
+    return [
+        [
+            _network(one), one["layers"], one["programs"], count(one["predicted_cycles"]), count(one["cycles"]),
+            off(one["predicted_cycles"], one["cycles"]), share(one["utilisation"]), count(one["dram_bytes"]),
+        ]
+        for one in rows("network_runs")
+    ]  # fmt: skip
+
+
 def hierarchy() -> Cells:
     """Schedules of least energy on two hierarchies."""
     return [
