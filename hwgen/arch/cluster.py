@@ -1,6 +1,7 @@
 """What a cluster is generated for, and its shared memory; what a system of several clusters is generated for."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES, master_bits
 from hwgen.arch.commands import MAX_HWCS
@@ -136,7 +137,7 @@ class ClusterParameters:
         assert self.dma
         assert self.tcdm
 
-    @property
+    @cached_property
     def vector_shape(self) -> VectorShape:
         """How much the vector unit does in a cycle, if there is one."""
         return VectorShape(self.vector_elements)
@@ -146,13 +147,13 @@ class ClusterParameters:
         """Bits of a command's mask: the HWCs, then the vector unit."""
         return self.hwcs + self.vector
 
-    @property
+    @cached_property
     def dma(self) -> DmaParameters:
         """Its DMA."""
         bits = max(10, (self.tcdm_bytes - 1).bit_length())
         return DmaParameters(axi_bits=self.axi_bits, tcdm_address_bits=bits)
 
-    @property
+    @cached_property
     def tcdm(self) -> TcdmParameters:
         """Its shared memory."""
         first, moves = len(HWC_PORTS) * self.hwcs, 2 * self.dma.ports
@@ -161,14 +162,14 @@ class ClusterParameters:
             steady=frozenset(range(first, first + moves)), steady_words=self.dma.ports,
         )  # fmt: skip
 
-    @property
+    @cached_property
     def words(self) -> tuple[int, ...]:
         """Words of 32 bits that an access of each master moves; those of the DMA one each."""
         ports, vector = self.hwc.ports, self.vector_shape.word_bytes // WORD_BYTES
         of_hwc = [getattr(ports, port.upper()) // WORD_BITS for port in HWC_PORTS]
         return (*(self.hwcs * of_hwc), *(2 * self.dma.ports * (1,)), *(self.vector * len(VECTOR_PORTS) * (vector,)))
 
-    @property
+    @cached_property
     def masters(self) -> tuple[str, ...]:
         """Those who share the memory, in the order of its ports."""
         hwcs = [f"hwc{i}_{port}" for i in range(self.hwcs) for port in HWC_PORTS]
