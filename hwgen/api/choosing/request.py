@@ -13,7 +13,7 @@ from hwgen.api.choosing.cells import CellMap, MadeInCells, made_in_cells, measur
 from hwgen.api.choosing.clock import Clock
 from hwgen.api.choosing.front import Front, Point
 from hwgen.api.choosing.pages import area_unit, asked_lines, bound_cloud, columns_in, plan_rows
-from hwgen.api.choosing.selection import Budget, Planned, Selection
+from hwgen.api.choosing.selection import PLAN_IN_DRAFTS, Budget, Planned, Selection
 from hwgen.api.choosing.space import Candidate, Space
 from hwgen.api.choosing.synthesis import Synthesised, synthesised
 from hwgen.api.choosing.workload import ChosenFor, chosen_for
@@ -42,8 +42,6 @@ PLANS = 11
 KEPT_KEYS = ("cycles", "bytes", "energy", "host", "measured")
 MINUTES = 5.0
 MOST_PLANS = 200
-PLAN_IN_DRAFTS = 12
-"""About how many quick drafts take as long as a plan, before there is one."""
 PART_OF_PLANS = 0.5
 """The part of the time that is for plans, while something may still be drafted."""
 RUNS = 0.5

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hwgen.api.choosing.space import Candidate
 from hwgen.lower.network.forecast import NodeForecast
 
-__all__ = ["Budget", "Planned", "Selection"]
+__all__ = ["PLAN_IN_DRAFTS", "Budget", "Planned", "Selection"]
 
 FIRST_GUESS = 1.2
 """What a draft is guessed to take of the bound before there is any, where nothing else is guessed."""
@@ -43,6 +43,12 @@ AS_GOOD = 1.002
 """A draft that is longer by this part at most is as good."""
 NEARLY = 1.1
 """What is like those that are worse than the best by this part is taken in, too, where nothing else is promising."""
+MUCH = 2.0
+"""Having one that is fast enough is worth as much as saving area by this factor, against the largest."""
+SURE = 0.01
+"""The standard deviation of what is guessed, at the least."""
+PLAN_IN_DRAFTS = 12
+"""About how many quick drafts take as long as a plan, before there is one."""
 BELOW = 0.05
 """What counts of a hope for less than is possible: it puts in order what would be alike."""
 FAILED = 4.0
@@ -457,17 +463,22 @@ class Selection:
 
     def _hoped(self) -> NDArray[np.float64]:
         """What plans are hoped to take of the bound, as logarithms."""
-        rough, deviation = self._rough.guess()
-        least = np.zeros(len(rough))
-        if self._has_drafts:
-            known = ~np.isnan(self._drafted)
-            of_drafts, variance = self._plans.guess()
-            rough = np.where(known, self._drafted, rough) + of_drafts
-            deviation = np.hypot(np.where(known, 0.0, deviation), variance)
-            least = np.maximum(0.0, np.where(known, 0.0, self._least + of_drafts))
-        hoped = rough - HOPE * deviation
+        expected, deviation, least = self._guessed_plans()
+        hoped = expected - HOPE * deviation
         found: NDArray[np.float64] = np.where(hoped < least, least + BELOW * (hoped - least), hoped)
         return found
+
+    def _guessed_plans(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """What plans are guessed to take of the bound, the standard deviation of that, and what they take at least,
+        as logarithms."""
+        rough, deviation = self._rough.guess()
+        if not self._has_drafts:
+            return rough, deviation, np.zeros(len(rough))
+        known = ~np.isnan(self._drafted)
+        of_drafts, variance = self._plans.guess()
+        rough = np.where(known, self._drafted, rough) + of_drafts
+        deviation = np.hypot(np.where(known, 0.0, deviation), variance)
+        return rough, deviation, np.maximum(0.0, np.where(known, 0.0, self._least + of_drafts))
 
     def put_back(self, candidate: Candidate) -> None:
         """A candidate of `next` that is not planned after all."""
@@ -484,13 +495,36 @@ class Selection:
         return number if guess[number] > (0.0 if best is None else self._rate(best)) else None
 
     def _smallest(self, guess: NDArray[np.float64], fps: float) -> int | None:
+        """The number of the one that saves the most area as far as can be guessed: by how likely it is fast enough,
+        and by what it then saves of the smallest that is known to be.
+
+        So it goes from what surely does to what is smaller and may do; the smallest that might do were drafted for
+        long in vain.
+        """
         best = self.best
         hoped = np.flatnonzero(guess >= fps)
         if best is not None:
             hoped = hoped[self._sizes[hoped] < _size(best)]
-        if len(hoped):
-            return int(hoped[np.lexsort((*-self._helps[hoped].T, -guess[hoped], self._sizes[hoped]))[0]])
-        return self._fastest(guess) if best is None else None
+        if not len(hoped):
+            return self._fastest(guess) if best is None else None
+        sizes = self._sizes[hoped]
+        known = MUCH * sizes.max() if best is None else _size(best)
+        smallest = np.full(len(hoped), known)
+        costs = np.ones(len(hoped))
+        if self._has_drafts:
+            drafted = ~np.isnan(self._drafted[hoped])
+            enough = self._sizes[self._known_rates() >= fps]
+            smallest[~drafted] = min(known, enough.min(initial=inf))
+            costs[drafted] = PLAN_IN_DRAFTS
+        worth = self._chances(fps)[hoped] * np.log(smallest / sizes) / costs
+        return int(hoped[np.lexsort((*-self._helps[hoped].T, sizes, -worth))[0]])
+
+    def _chances(self, fps: float) -> NDArray[np.float64]:
+        """About how likely each makes so many images a second; the logistic function is nearly the normal one."""
+        expected, deviation, least = self._guessed_plans()
+        logs = np.log(self._bounds / fps) - np.maximum(expected, least) - self._guessed_waits()[0]
+        chances: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(1.7 * logs / np.maximum(deviation, SURE), -50, 50)))
+        return chances
 
     def _may_save(self) -> NDArray[np.bool_]:
         """The candidates that may be hoped to take no more energy than is asked for."""
