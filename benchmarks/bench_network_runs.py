@@ -32,7 +32,7 @@ OPTIONS = ("--few",)
 SEED = 1
 MOST_CYCLES_OFF = 0.01
 FOLDER = Path("build") / "bench_network_runs"
-COLUMNS = ("network", "layers", "host", "programs", "macs", "predicted_cycles", "cycles", "utilisation",
+COLUMNS = ("network", "nodes", "host", "programs", "macs", "predicted_cycles", "cycles", "utilisation",
            "dram_bytes", "exact", "equal", "passed", "seconds")  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _run_all(names: list[str]) -> bool:
         rows[name] = row
         off = row["cycles"] / row["predicted_cycles"] - 1
         print(
-            f"  {name}: {row['layers']} layers in {row['programs']} programs, {row['macs'] / 1e6:,.1f} M MACs, "
+            f"  {name}: {row['nodes']} nodes in {row['programs']} programs, {row['macs'] / 1e6:,.1f} M MACs, "
             f"{row['cycles']:,} cycles, {row['predicted_cycles']:,} predicted ({100 * off:+.2f} %), utilisation "
             f"{row['utilisation']:.3f}, {row['dram_bytes']:,} bytes at the DRAM; outputs "
             f"{'exact' if row['exact'] else 'NOT EXACT'}, counts {'as predicted' if row['equal'] else 'NOT EQUAL'}; "
@@ -106,7 +106,7 @@ def _ran(name: str, model: Path) -> dict[str, Any]:
     predicted, measured = run.both_cycles
     moved = sum(one["total_with_bias"] for one in run.document()["layers"])
     return {
-        "network": name, "layers": len(run.ran), "host": " ".join(_host(run)), "programs": len(run.programs),
+        "network": name, "nodes": len(run.ran), "host": " ".join(_host(run)), "programs": len(run.programs),
         "macs": run.macs, "predicted_cycles": predicted, "cycles": measured, "utilisation": round(run.utilisation, 4),
         "dram_bytes": moved + sum(one.measured.bytes for one in run.programs), "exact": run.exact, "equal": run.equal,
         "passed": run.passed, "seconds": round(time.perf_counter() - started),

@@ -246,7 +246,7 @@ def network_runs() -> Cells:
     """Whole networks in the RTL of the cluster that is taken where none is named."""
     return [
         [
-            _network(one), one["layers"], one["programs"], count(one["predicted_cycles"]), count(one["cycles"]),
+            _network(one), one["nodes"], one["programs"], count(one["predicted_cycles"]), count(one["cycles"]),
             off(one["predicted_cycles"], one["cycles"]), share(one["utilisation"]), count(one["dram_bytes"]),
         ]
         for one in rows("network_runs")
